@@ -1,0 +1,135 @@
+"""Weighted aggregation: an output row is a weighted sum of the value rows.
+
+Four rules that choose the weights in advance, whatever the values are. Each returns the T × T
+matrix whose row i holds the weights of output i; :func:`aggregate` multiplies it with the values.
+"""
+
+import torch
+from jaxtyping import Float
+
+from hydra_lib.masking import causal_mask, window_mask
+
+__all__ = [
+    "aggregate",
+    "aggregate_by_loops",
+    "decay",
+    "running_mean",
+    "running_sum",
+    "window_mean",
+]
+
+
+def running_sum(length: int) -> Float[torch.Tensor, "T T"]:
+    """Weights of the cumulative sum: ones on and below the diagonal.
+
+    ``w[i, j] = 1 if j ≤ i else 0``, for T = ``length`` positions.
+
+    Raises ValueError when ``length`` is not a positive integer. Cost: T² numbers; the product with
+    (T, d) values takes T²·d multiplications where ``cumsum`` takes T·d additions.
+
+    >>> running_sum(3)
+    tensor([[1., 0., 0.],
+            [1., 1., 0.],
+            [1., 1., 1.]])
+    """
+    return causal_mask(length).to(torch.get_default_dtype())
+
+
+def running_mean(length: int) -> Float[torch.Tensor, "T T"]:
+    """Weights of the mean of everything so far: :func:`running_sum`, each row divided by its sum.
+
+    ``w[i, j] = 1 / (i + 1) if j ≤ i else 0``, for T = ``length`` positions counted from 0.
+
+    Raises ValueError when ``length`` is not a positive integer. Cost: T² numbers.
+
+    >>> running_mean(2)
+    tensor([[1.0000, 0.0000],
+            [0.5000, 0.5000]])
+    """
+    return window_mean(length, length)
+
+
+def window_mean(length: int, width: int) -> Float[torch.Tensor, "T T"]:
+    """Weights of the mean over the last ``width`` positions, fewer at the start.
+
+    ``w[i, j] = 1 / min(width, i + 1) if i − width < j ≤ i else 0``, for T = ``length`` positions.
+
+    Raises ValueError when either number is not a positive integer. Cost: T² numbers.
+
+    >>> window_mean(3, 2)
+    tensor([[1.0000, 0.0000, 0.0000],
+            [0.5000, 0.5000, 0.0000],
+            [0.0000, 0.5000, 0.5000]])
+    """
+    allowed = window_mask(length, width).to(torch.get_default_dtype())
+    return allowed / allowed.sum(dim=-1, keepdim=True)
+
+
+def decay(length: int, rate: float) -> Float[torch.Tensor, "T T"]:
+    """Weights that shrink by the factor ``rate`` with every step back, each row summing to 1.
+
+    ``w[i, j] = rate^(i − j) / Σ_k rate^(i − k)`` over j, k ≤ i. Rate 1 is the running mean; rate 0
+    keeps only the newest value.
+
+    Raises ValueError unless 0 ≤ rate ≤ 1 and ``length`` is a positive integer. Cost: T² numbers.
+
+    >>> decay(3, 0.5)[2] * 7
+    tensor([1., 2., 4.])
+    """
+    if not 0 <= rate <= 1:
+        raise ValueError(f"rate must lie between 0 and 1, got {rate!r}")
+    allowed = causal_mask(length)
+    steps_back = torch.arange(length)[:, None] - torch.arange(length)  # (T, T): i − j
+    powers = torch.full((), rate, dtype=torch.get_default_dtype()) ** steps_back.clamp(min=0)
+    weights = powers * allowed
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+def aggregate(weights: torch.Tensor, values: torch.Tensor) -> Float[torch.Tensor, "*batch Tq d_v"]:
+    """The operation of this book: ``weights @ values``.
+
+    ``out[i] = Σ_j weights[i, j] · values[j]``: row i of the output is the sum of the value rows,
+    each times its weight. ``weights`` is (…, Tq, Tk), ``values`` is (…, Tk, d_v), the result
+    (…, Tq, d_v); leading axes broadcast.
+
+    Raises ValueError when Tk differs or either has fewer than two axes, TypeError when the dtypes
+    differ. Cost: Tq·Tk·d_v multiplications and as many additions.
+
+    >>> aggregate(torch.tensor([[0.5, 0.5]]), torch.tensor([[2.0, 8.0], [4.0, 10.0]]))
+    tensor([[3., 9.]])
+    """
+    _check(weights, values)
+    return weights @ values  # (..., Tq, Tk) x (..., Tk, d_v) -> (..., Tq, d_v)
+
+
+def aggregate_by_loops(
+    weights: torch.Tensor, values: torch.Tensor
+) -> Float[torch.Tensor, "Tq d_v"]:
+    """:func:`aggregate` for one (Tq, Tk) and one (Tk, d_v) matrix, one value row at a time.
+
+    The reference: slow, and nothing in it is left to a library but a number times a row.
+    Errors and cost as :func:`aggregate`, plus a ValueError for more than two axes.
+    """
+    _check(weights, values)
+    if weights.ndim != 2 or values.ndim != 2:
+        raise ValueError(
+            "the loop takes one matrix each: expected (Tq, Tk) and (Tk, d_v), got "
+            f"{tuple(weights.shape)} and {tuple(values.shape)}"
+        )
+    out = values.new_zeros(weights.shape[0], values.shape[1])
+    for i in range(weights.shape[0]):
+        for j in range(weights.shape[1]):
+            out[i] += weights[i, j] * values[j]
+    return out
+
+
+def _check(weights: torch.Tensor, values: torch.Tensor) -> None:
+    if weights.ndim < 2 or values.ndim < 2 or weights.shape[-1] != values.shape[-2]:
+        raise ValueError(
+            "expected weights (…, Tq, Tk) and values (…, Tk, d_v) with the same Tk, got "
+            f"{tuple(weights.shape)} and {tuple(values.shape)}"
+        )
+    if weights.dtype != values.dtype:
+        raise TypeError(
+            f"expected weights and values of one dtype, got {weights.dtype} and {values.dtype}"
+        )
