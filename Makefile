@@ -1,0 +1,41 @@
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+PORT ?= 8000
+
+.PHONY: book test serve sync bench clean help
+
+help:
+	@echo "make book · make test · make serve · make sync · make bench · make clean"
+
+$(INSTALLED): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) --version)"; exit 1; }
+	@$(PYTHON) -m venv .venv \
+	  || { echo "No virtual environment could be made; on Debian: apt-get install python3-venv"; exit 1; }
+	$(BIN)/pip install --quiet --requirement requirements.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Sphinx repeats a warning only when it reads the page again: after a failure it must.
+book: $(INSTALLED)
+	@$(BIN)/jupyter-book build . -W -n --keep-going \
+	  || { rm -rf _build/.doctrees; echo "The build failed: see the warnings above."; exit 1; }
+	@echo "Open _build/html/index.html, or type: make serve"
+
+test: book
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/python -m pytest --nbval-lax tests hydra_lib book
+
+serve: book
+	@echo "http://localhost:$(PORT)/ (stop with Ctrl-C)"
+	@$(BIN)/python -m http.server --directory _build/html --bind localhost $(PORT)
+
+sync: $(INSTALLED)
+	$(BIN)/python tools/sync.py
+
+bench: $(INSTALLED)
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf _build .venv .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,72 @@
+"""Checks of the exercises of chapter 02."""
+
+import torch
+
+from hydra_lib import boltzmann, masking
+from hydra_lib.exercises import check, same
+
+__all__ = ["gradient_pairs", "masked_weights", "packed", "predicted_leak", "strictly_before"]
+
+
+@check
+def predicted_leak(answer) -> str | None:
+    """Weight that row 0 of 5 gives to the future when forbidden scores become 0, all scores 0."""
+    if answer == 0.2:
+        return "1/5 is what each single position gets; the future of row 0 has four of them"
+    return same(answer, torch.tensor(4 / 5))
+
+
+@check
+def strictly_before(answer) -> str | None:
+    """``answer(T)``: a mask in which position i sees only positions j < i."""
+    for T in (2, 3, 5, 7):
+        got = answer(T)
+        if not isinstance(got, torch.Tensor) or got.dtype != torch.bool:
+            return "expected a boolean tensor, True = may attend"
+        if torch.equal(got, masking.causal_mask(T)):
+            return "that is the causal mask: it lets every position see itself"
+        if wrong := same(got, torch.ones(T, T).tril(-1)):
+            return f"for T = {T}: {wrong}"
+    return None
+
+
+@check
+def packed(answer) -> str | None:
+    """``answer(documents)``: causal, and only inside the own document."""
+    for documents in ([0, 0, 1, 1, 1, 2], [0, 1], [3, 3, 3, 1, 1]):
+        ids = torch.tensor(documents)
+        got = answer(ids)
+        if not isinstance(got, torch.Tensor) or got.dtype != torch.bool:
+            return "expected a boolean tensor, True = may attend"
+        inside = ids[:, None] == ids
+        if torch.equal(got, inside):
+            return "right inside a document, but it also looks ahead"
+        if wrong := same(got, inside & masking.causal_mask(len(ids))):
+            return f"for documents {documents}: {wrong}"
+    return None
+
+
+@check
+def masked_weights(answer) -> str | None:
+    """``answer(scores, mask)``: softmax over what is allowed."""
+    generator = torch.Generator().manual_seed(2)
+    for T in (3, 5, 7):
+        scores = torch.randn(T, T, generator=generator)
+        mask = masking.causal_mask(T)
+        got = answer(scores, mask)
+        expected = boltzmann.probabilities(masking.apply_mask(scores, mask))
+        if got.shape == scores.shape and not torch.allclose(got.sum(-1), torch.ones(T)):
+            return f"row 0 sums to {got[0].sum():.3f}: a row must sum to 1 over what is allowed"
+        if wrong := same(got, expected):
+            return f"for T = {T}: {wrong}"
+    return None
+
+
+@check
+def gradient_pairs(answer) -> str | None:
+    """Pairs (output i, value j) with a non-zero gradient under the causal mask, T = 7."""
+    if answer == 49:
+        return "49 counts the pairs (i, j) with j > i too; no gradient flows there"
+    if answer == 21:
+        return "21 leaves out the diagonal; a position sees itself"
+    return same(answer, torch.tensor(28.0))

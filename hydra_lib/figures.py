@@ -1,0 +1,120 @@
+"""Figures that follow the page's theme: matplotlib drawings as inline SVG, black becoming ink.
+
+Matplotlib draws text, axes and ticks in black unless told otherwise. Here black becomes
+``currentColor``, the colour of the text around the figure, so one picture serves light and dark.
+"""
+
+import io
+import re
+from html import escape
+
+import matplotlib
+import matplotlib.patches
+from matplotlib.figure import Figure
+
+__all__ = ["COLORS", "Picture", "figure", "matrices", "themed"]
+
+COLORS = ("#1a8cab", "#d9822b", "#8f63b8", "#5c8f3a", "#c24d6b")
+"""Line colours that keep their contrast on white and on near-black."""
+
+
+class Picture:
+    """An SVG with a text alternative, shown by Jupyter and by the published page."""
+
+    def __init__(self, svg: str, alt: str):
+        self.svg, self.alt = svg, alt
+
+    def _repr_html_(self) -> str:
+        return f'<div class="themed" style="overflow-x:auto">{self.svg}</div>'
+
+    def __repr__(self) -> str:
+        return f"Picture: {self.alt}"
+
+
+def figure(rows: int = 1, columns: int = 1, width: float = 6.0, height: float = 2.6, **options):
+    """A figure and its axes, (width, height) in inches; ``options`` go to ``Figure.subplots``.
+
+    Not registered with pyplot, so it is shown only where :func:`themed` puts it.
+    """
+    fig = Figure(figsize=(width, height), layout="constrained")
+    return fig, fig.subplots(rows, columns, **options)
+
+
+def themed(fig: Figure, alt: str) -> Picture:
+    """Inline SVG of ``fig``, black drawn in the colour of the surrounding text.
+
+    ``alt`` says in a sentence what the figure shows, for readers who do not see it.
+    Raises ValueError when it is empty.
+    """
+    if not alt.strip():
+        raise ValueError("alt must say what the figure shows, got an empty text")
+    out = io.StringIO()
+    # A fixed salt and no date: the same figure is the same text at every build.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "hydra"}):
+        fig.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :].replace("#000000", "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # Names of groups, used by nobody and repeated by the next figure of the page.
+    svg = re.sub(r' id="[a-z0-9]+(?:\.[a-z]+)*_\d+"', "", svg)
+    # Wide figures scroll on a phone rather than shrink below reading size.
+    fixed = f"width:{fig.get_figwidth() * 96:.0f}px;height:auto"
+    fluid = f"{fixed};max-width:max(100%,26rem)"
+    head = f'<svg role="img" aria-label="{escape(alt)}" fill="currentColor" style="{fluid}"'
+    return Picture(re.sub(r'<svg(?: (?:width|height)="[^"]*")*', head, svg, count=1), alt)
+
+
+def matrices(*items, alt: str, digits: int = 2, highlight: int | None = None) -> Picture:
+    """A line of matrices and signs, each entry printed and shaded by its size.
+
+    ``items`` are (title, matrix) pairs and strings such as "@" and "=" between them. Entries of a
+    matrix are shaded between 0 and the largest absolute entry of that matrix; ``highlight`` frames
+    one row of the first and of the last matrix. −∞ is printed as such and not shaded.
+
+    >>> import torch
+    >>> matrices(("weights", torch.eye(2)), alt="the identity")
+    Picture: the identity
+    """
+    tables = [item if isinstance(item, str) else (item[0], item[1].double()) for item in items]
+    widths = [0.5 if isinstance(t, str) else t[1].shape[1] for t in tables]
+    rows = max(t[1].shape[0] for t in tables if not isinstance(t, str))
+    cell = 0.44
+    fig = Figure(figsize=(cell * (sum(widths) + 0.4 * len(widths)), cell * rows + 0.45))
+    fig.subplots(1, len(tables), width_ratios=widths)
+    fig.subplots_adjust(left=0.01, right=0.99, bottom=0.02, top=1 - 0.38 / fig.get_figheight())
+    framed = [i for i, t in enumerate(tables) if not isinstance(t, str)]
+    for index, (ax, item) in enumerate(zip(fig.axes, tables, strict=True)):
+        ax.set_axis_off()
+        if isinstance(item, str):
+            ax.text(0.5, 0.5, item, ha="center", va="center", fontsize=13, transform=ax.transAxes)
+            continue
+        title, matrix = item
+        ax.set_title(title, fontsize=10)
+        ax.set_xlim(0, matrix.shape[1])
+        ax.set_ylim(rows, 0)
+        ax.set_aspect("equal")
+        largest = matrix[matrix.isfinite()].abs().max().clamp(min=1e-300)
+        for i, row in enumerate(matrix.tolist()):
+            for j, value in enumerate(row):
+                share = abs(value) / largest.item() if abs(value) != float("inf") else 0
+                ax.add_patch(
+                    matplotlib.patches.Rectangle(
+                        (j, i), 1, 1, facecolor=COLORS[1], alpha=0.6 * share, linewidth=0
+                    )
+                )
+                ax.text(
+                    j + 0.5, i + 0.5, _entry(value, digits), ha="center", va="center", fontsize=9
+                )
+        if highlight is not None and index in (framed[0], framed[-1]):
+            ax.add_patch(
+                matplotlib.patches.Rectangle(
+                    (0, highlight), matrix.shape[1], 1, fill=False, edgecolor=COLORS[0], linewidth=2
+                )
+            )
+    return themed(fig, alt)
+
+
+def _entry(value: float, digits: int) -> str:
+    text = "∞" if abs(value) == float("inf") else f"{abs(value):.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"−{text}" if value < 0 and text.strip("0.") else text

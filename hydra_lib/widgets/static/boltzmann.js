@@ -1,0 +1,51 @@
+// The Boltzmann distribution of hydra_lib/boltzmann.py, in plain numbers. No DOM.
+
+/** Every quantity of one row. `scores` may hold -Infinity; `tau` lies in [0, Infinity].
+ * @param {number[]} scores @param {number} tau */
+export function boltzmann(scores, tau) {
+  const top = Math.max(...scores);
+  if (top === -Infinity) {
+    const p = scores.map(() => 0);
+    return { p, logZ: -Infinity, F: Infinity, U: 0, S: 0, C: 0 };
+  }
+  // z = (s − max)/τ ≤ 0 cannot overflow; both ends of the temperature axis are limits of it.
+  const z = scores.map((s) => {
+    if (s === -Infinity) return -Infinity;
+    if (tau === 0) return s === top ? 0 : -Infinity;
+    return tau === Infinity ? 0 : (s - top) / tau;
+  });
+  const weights = z.map(Math.exp);
+  const total = sum(weights);
+  const p = weights.map((w) => w / total);
+  const mean = (f) => sum(p.map((pi, i) => (pi > 0 ? pi * f(i) : 0)));
+  const zMean = mean((i) => z[i]);
+  const logTotal = Math.log(total);
+  return {
+    p,
+    logZ: (top === 0 ? 0 : top / tau) + logTotal,
+    F: -top - (logTotal === 0 ? 0 : tau * logTotal),
+    U: -top - mean((i) => scores[i] - top),
+    S: logTotal - zMean,
+    C: mean((i) => (z[i] - zMean) ** 2),
+  };
+}
+
+const sum = (xs) => xs.reduce((a, b) => a + b, 0);
+
+/** The temperature slider: `STEPS` even steps of log τ, and both ends of (0, ∞) exactly. */
+export const STEPS = 240;
+const PER_DECADE = 60;
+
+export function temperatureAt(position) {
+  if (position <= 0) return 0;
+  if (position >= STEPS) return Infinity;
+  return 10 ** ((position - STEPS / 2) / PER_DECADE);
+}
+
+/** The nearest position; a positive finite τ never lands on an end, which would change its value. */
+export function positionOf(tau) {
+  if (tau === 0) return 0;
+  if (tau === Infinity) return STEPS;
+  const position = STEPS / 2 + PER_DECADE * Math.log10(tau);
+  return Math.min(STEPS - 1, Math.max(1, position));
+}

@@ -1,0 +1,86 @@
+import { leaked, maskedSoftmax, masks } from "./masking.js";
+import { choice, el, follow, heat, number, table, update } from "./ui.js";
+
+function render({ model, el: root }) {
+  const preset = choice("Mask", [["", "your own"], ...Object.keys(masks).map((k) => [k, k])],
+    (name) => name && update(model, { mask: masks[name](model.get("scores").length) }));
+  const given = model.get("scores");
+  const kind = choice("Scores", [["given", "as given"], ["zero", "all zero"]], (name) =>
+    update(model, { scores: name === "zero" ? given.map((r) => r.map(() => 0)) : given }));
+  const T = given.length;
+  const toggles = table("mask: may row i attend to column j?", T, T, (i) => i + 1);
+  const right = table("softmax with −∞", T, T + 1, (i) => i + 1);
+  const wrong = table("softmax with 0 (wrong)", T, T + 1, (i) => i + 1);
+  for (const [target, last] of [[toggles], [right, "leak"], [wrong, "leak"]]) {
+    const heads = Array.from({ length: T }, (_, j) => j + 1);
+    target.root.querySelector("caption").after(el("thead", {}, el("tr", {}, el("td"),
+      ...[...heads, ...(last ? [last] : [])].map((h) => el("th", { scope: "col" }, h)))));
+  }
+
+  // One tab stop for the whole grid; arrow keys move inside it.
+  const buttons = toggles.cells.map((cells, i) => cells.map((cell, j) => {
+    const button = el("button", {
+      type: "button", class: "hydra-toggle", tabindex: i || j ? -1 : 0,
+      "data-lm-suppress-shortcuts": "true",
+      onclick: () => update(model, {
+        mask: model.get("mask").map((r, a) => r.map((m, b) => (a === i && b === j ? !m : m))),
+      }),
+      onkeydown: (event) => {
+        const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+        const next = step && buttons[i + step[0]]?.[j + step[1]];
+        if (!step) return;
+        event.preventDefault();
+        event.stopPropagation();
+        if (!next) return;
+        button.tabIndex = -1;
+        next.tabIndex = 0;
+        next.focus();
+      },
+    });
+    cell.append(button);
+    return button;
+  }));
+  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  root.classList.add("hydra");
+  root.append(
+    el("div", { class: "hydra-controls" }, preset.root, kind.root),
+    el("div", { class: "hydra-panels" }, toggles.root, right.root, wrong.root),
+    summary,
+  );
+
+  return follow(model, ["mask", "scores"], () => {
+    const mask = model.get("mask");
+    const scores = model.get("scores");
+    preset.select.value = Object.keys(masks)
+      .find((k) => JSON.stringify(masks[k](T)) === JSON.stringify(mask)) ?? "";
+    kind.select.value = scores.flat().every((s) => s === 0) ? "zero" : "given";
+    mask.forEach((row, i) => row.forEach((allowed, j) => {
+      const button = buttons[i][j];
+      button.setAttribute("aria-pressed", allowed);
+      button.setAttribute("aria-label",
+        `row ${i + 1} to column ${j + 1}: ${allowed ? "allowed" : "forbidden"}, score ${number(scores[i][j])}`);
+      button.textContent = allowed ? number(scores[i][j]) : "–";
+    }));
+    const totals = [[right, -Infinity], [wrong, 0]].map(([target, fill]) => {
+      const weights = maskedSoftmax(scores, mask, fill);
+      const leaks = leaked(weights, mask);
+      weights.forEach((row, i) => {
+        row.forEach((w, j) => {
+          const cell = target.cells[i][j];
+          cell.textContent = w.toFixed(2);
+          cell.style = heat(w);
+          cell.classList.toggle("hydra-leak", !mask[i][j] && w > 0);
+        });
+        target.cells[i][T].textContent = leaks[i].toFixed(2);
+      });
+      return { leaks, empty: weights.filter((row) => row.every((w) => w === 0)).length };
+    });
+    const worst = Math.max(...totals[1].leaks);
+    summary.textContent =
+      `With −∞ the forbidden positions get ${number(Math.max(...totals[0].leaks))}; `
+      + `with 0 the leakiest row gives them ${number(worst)} of its weight.`
+      + (totals[0].empty ? ` Rows with nothing to attend to: ${totals[0].empty}; they give zeros.` : "");
+  });
+}
+
+export default { render };
