@@ -27,8 +27,8 @@ class Verdict:
         return {True: "✓ ", False: "✗ ", None: "· "}[self.right] + self.says
 
 
-def check(test: Callable[[object], str | None]) -> Callable[[object], Verdict]:
-    """Turn ``test(answer)``, which returns what is wrong or None, into a check.
+def check(test: Callable[[object], str | Verdict | None]) -> Callable[[object], Verdict]:
+    """Turn ``test(answer)``, which returns what is wrong, or None, or a verdict, into a check.
 
     An answer that raises is a wrong answer, and the reader is shown the error.
     """
@@ -41,6 +41,8 @@ def check(test: Callable[[object], str | None]) -> Callable[[object], Verdict]:
             wrong = test(answer)
         except Exception as error:
             return Verdict(False, f"Your answer raised {type(error).__name__}: {error}")
+        if isinstance(wrong, Verdict):
+            return wrong
         return Verdict(wrong is None, wrong or "Right.")
 
     return run

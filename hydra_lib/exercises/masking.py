@@ -39,10 +39,9 @@ def packed(answer) -> str | None:
         if not isinstance(got, torch.Tensor) or got.dtype != torch.bool:
             return "expected a boolean tensor, True = may attend"
         inside = ids[:, None] == ids
-        if torch.equal(got, inside):
-            return "right inside a document, but it also looks ahead"
         if wrong := same(got, inside & masking.causal_mask(len(ids))):
-            return f"for documents {documents}: {wrong}"
+            ahead = torch.equal(got, inside)
+            return "it looks ahead" if ahead else f"for documents {documents}: {wrong}"
     return None
 
 
