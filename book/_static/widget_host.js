@@ -45,7 +45,8 @@
     /** Back to the page's own setting, then what the fragment asks for, if it is valid. */
     restore(valid) {
       const asked = parts().filter(({ widget }) => widget === this.get("name"));
-      const fit = asked.filter(({ trait, value }) => trait in this.#initial && valid(trait, value));
+      const fit = asked.filter(({ trait, value }) =>
+        trait in this.#initial && valid(trait, value, this.#initial));
       const wanted = Object.fromEntries(fit.map(({ trait, value }) => [trait, value]));
       for (const trait of Object.keys(this.#initial)) {
         this.set(trait, trait in wanted ? wanted[trait] : this.#initial[trait]);
@@ -95,19 +96,18 @@
     const widget = await load(source);
     const el = document.createElement("div");
     const problem = Object.assign(document.createElement("p"), { className: "hydra-problem", role: "alert" });
-    const restore = (scroll) => {
+    const restore = () => {
       const { asked, refused } = model.restore(widget.valid);
       problem.textContent = refused.map(({ trait, value }) =>
         `The link asks for ${trait} = ${value}, which this widget cannot show.`).join(" ");
-      if (asked && scroll) el.scrollIntoView({ block: "nearest" });
+      if (asked) el.scrollIntoView({ block: "nearest" });
     };
-    restore(false);
+    script.after(el);
     await widget.render({ model, el });
     el.append(problem);
-    script.after(el);
-    restore(true);
+    restore();
     el.dataset.ready = state.name;
-    addEventListener("hashchange", () => restore(true));
+    addEventListener("hashchange", restore);
   }
 
   addEventListener("DOMContentLoaded", () => scripts("view").forEach(show));

@@ -1,5 +1,5 @@
 import { product, weightMatrix } from "./aggregation.js";
-import { choice, el, follow, heat, number, slider, table, update } from "./ui.js";
+import { choice, el, follow, heat, isMatrix, number, slider, table, update } from "./ui.js";
 
 const RULES = [
   ["sum", "running sum"],
@@ -90,4 +90,13 @@ function render({ model, el: root }) {
 
 const shown = (row) => (row.length === 1 ? number(row[0]) : `(${row.map(number).join(", ")})`);
 
-export default { render };
+/** What a link may ask for. */
+function valid(trait, value) {
+  if (trait === "rule") return RULES.some(([name]) => name === value);
+  if (trait === "width") return Number.isInteger(value) && value >= 1;
+  if (trait === "rate") return Number.isFinite(value) && value >= 0 && value <= 1;
+  if (trait === "row") return Number.isInteger(value) && value >= 0;
+  return trait === "values" && isMatrix(value, Number.isFinite);
+}
+
+export default { render, valid };

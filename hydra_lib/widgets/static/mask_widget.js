@@ -1,5 +1,5 @@
 import { leaked, maskedSoftmax, masks } from "./masking.js";
-import { choice, el, follow, heat, number, table, update } from "./ui.js";
+import { choice, el, follow, heat, isMatrix, number, table, update } from "./ui.js";
 
 function render({ model, el: root }) {
   const preset = choice("Mask", [["", "your own"], ...Object.keys(masks).map((k) => [k, k])],
@@ -11,6 +11,7 @@ function render({ model, el: root }) {
   const toggles = table("mask: may row i attend to column j?", T, T, (i) => i + 1);
   const right = table("softmax with −∞", T, T + 1, (i) => i + 1);
   const wrong = table("softmax with 0 (wrong)", T, T + 1, (i) => i + 1);
+  for (const { root: grid } of [toggles, right, wrong]) grid.classList.add("hydra-dense");
   for (const [target, last] of [[toggles], [right, "leak"], [wrong, "leak"]]) {
     const heads = Array.from({ length: T }, (_, j) => j + 1);
     target.root.querySelector("caption").after(el("thead", {}, el("tr", {}, el("td"),
@@ -83,4 +84,12 @@ function render({ model, el: root }) {
   });
 }
 
-export default { render };
+/** What a link may ask for; the size of the page's own scores cannot change. */
+function valid(trait, value, initial) {
+  const square = (entry) => isMatrix(value, entry)
+    && value.length === initial.scores.length && value[0].length === value.length;
+  if (trait === "mask") return square((m) => typeof m === "boolean");
+  return trait === "scores" && square(Number.isFinite);
+}
+
+export default { render, valid };

@@ -9,7 +9,7 @@ const EXAMPLES = {
 const QUANTITIES = {
   U: "mean energy U",
   F: "free energy F",
-  S: "entropy S (nats)",
+  S: "entropy S, in nats",
   C: "heat capacity C",
 };
 const WIDTH = 240;
@@ -52,7 +52,7 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, example.root, temperature.root, typed),
+    el("div", { class: "hydra-controls" }, temperature.root, typed, example.root),
     el("div", { class: "hydra-panels" }, states, charts),
     summary,
   );
@@ -92,15 +92,15 @@ function render({ model, el: root }) {
     });
     marks.forEach((mark) => mark.move(tau, now));
     const room = scores.filter((s) => s > -Infinity).length;
-    summary.textContent = `${phase(tau)} e^S = ${number(Math.exp(now.S))} of ${room} states in use. `
-      + (tau === Infinity ? "" : `F = U − τS: ${number(now.F)} = ${number(now.U)} − `
-        + `${number(tau)} × ${number(now.S)}.`);
+    summary.textContent = `${phase(tau)} as spread out as ${number(Math.exp(now.S))} equal states `
+      + `of ${room}.` + (tau === Infinity ? "" : ` F = U − τS: ${number(now.F)} = `
+        + `${number(now.U)} − ${number(tau)} × ${number(now.S)}.`);
   });
 }
 
 function phase(tau) {
-  if (tau === 0) return "Frozen: all mass on the lowest energy, shared by ties.";
-  if (tau === Infinity) return "Melted: every allowed state is as likely as any other.";
+  if (tau === 0) return "Frozen, all mass on the lowest energy:";
+  if (tau === Infinity) return "Melted, energies no longer matter:";
   return `At τ = ${number(tau)}:`;
 }
 
@@ -126,7 +126,7 @@ function chart(quantity, scores) {
   const value = el("output", { "data-quantity": quantity });
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     svg("polyline", { points: line.join(" "), class: "hydra-line" }), rule, dot);
-  const root = el("figure", {}, el("figcaption", {}, `${QUANTITIES[quantity]} = `, value), picture,
+  const root = el("figure", {}, el("figcaption", {}, QUANTITIES[quantity], value), picture,
     el("div", { class: "hydra-axis", "aria-hidden": "true" },
       ...["0", "0.1", "τ = 1", "10", "∞"].map((t) => el("span", {}, t))));
   const move = (tau, now) => {
@@ -140,4 +140,11 @@ function chart(quantity, scores) {
   return { root, move };
 }
 
-export default { render };
+/** What a link may ask for. */
+function valid(trait, value) {
+  if (trait === "tau") return value === "inf" || (Number.isFinite(value) && value >= 0);
+  return trait === "scores" && Array.isArray(value) && value.length > 0
+    && value.every((s) => Number.isFinite(s) || s === "-inf");
+}
+
+export default { render, valid };
