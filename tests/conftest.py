@@ -1,4 +1,4 @@
-"""A Chromium of the system, the built site on a local server, and pages that tell what they said."""
+"""A system Chromium, the built site on a local server, pages that tell what they said."""
 
 import functools
 import http.server

@@ -7,7 +7,6 @@
   const scripts = (kind) =>
     document.querySelectorAll(`script[type="application/vnd.jupyter.widget-${kind}+json"]`);
   const saved = {};
-  for (const script of scripts("state")) Object.assign(saved, JSON.parse(script.textContent).state);
 
   class Model {
     #state;
@@ -110,5 +109,8 @@
     addEventListener("hashchange", restore);
   }
 
-  addEventListener("DOMContentLoaded", () => scripts("view").forEach(show));
+  addEventListener("DOMContentLoaded", () => {
+    for (const script of scripts("state")) Object.assign(saved, JSON.parse(script.textContent).state);
+    scripts("view").forEach(show);
+  });
 })();

@@ -32,10 +32,10 @@ function render({ model, el: root }) {
         if (!step) return;
         event.preventDefault();
         event.stopPropagation();
-        if (!next) return;
-        button.tabIndex = -1;
-        next.tabIndex = 0;
-        next.focus();
+        next?.focus();
+      },
+      onfocus: () => {
+        for (const other of buttons.flat()) other.tabIndex = other === button ? 0 : -1;
       },
     });
     cell.append(button);

@@ -1,0 +1,147 @@
+"""What a page costs its reader: bytes, requests, time until the widget works, time per movement.
+
+Serves the built site with gzip and opens every chapter in Chromium, once as the machine is and once
+throttled like a phone: 9 Mbit/s, 170 ms round trips, a quarter of the processor. Run after
+``make book``; writes ``book/data/page.json``.
+"""
+
+import datetime
+import functools
+import gzip
+import http.server
+import json
+import platform
+import shutil
+import statistics
+import threading
+from importlib.metadata import version
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "_build" / "html"
+LOADS, MOVES = 5, 60
+THROTTLE = {"mbit": 9, "latency_ms": 170, "cpu_divisor": 4}
+
+
+class Gzip(http.server.SimpleHTTPRequestHandler):
+    """A static server that compresses text, as every host of static pages does."""
+
+    protocol_version = "HTTP/1.1"
+    packed: dict[Path, bytes] = {}  # noqa: RUF012  shared by all requests on purpose
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        path = Path(self.translate_path(self.path))
+        if not path.is_file():
+            return self.send_error(404)
+        text = path.suffix in {".html", ".js", ".css", ".svg", ".json", ".txt"}
+        if path not in self.packed:
+            raw = path.read_bytes()
+            self.packed[path] = gzip.compress(raw) if text else raw
+        body = self.packed[path]
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(str(path)))
+        self.send_header("Content-Length", str(len(body)))
+        if text:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+# From an input event to the end of the frame that shows its effect: widgets draw in an animation
+# frame they ask for at the event, so the timer set in our own, asked for later, runs after it.
+MOVE = """async (moves) => {
+    const slider = document.querySelector("[data-ready] input[type=range]");
+    const button = document.querySelector("[data-ready] button");
+    const act = (i) => {
+        if (!slider) return button.click();
+        slider.value = Number(slider.min) + (slider.max - slider.min) * (i % 20) / 19;
+        slider.dispatchEvent(new Event("input", {bubbles: true}));
+    };
+    const times = [];
+    for (let i = 0; i < moves; i++) {
+        const start = performance.now();
+        act(i);
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+        times.push(performance.now() - start);
+    }
+    return times;
+}"""
+
+
+def load(browser, url: str, throttled: bool) -> dict:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    sizes = []
+    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    if throttled:
+        rate = THROTTLE["mbit"] * 1e6 / 8
+        conditions = {"offline": False, "latency": THROTTLE["latency_ms"]}
+        conditions |= {"downloadThroughput": rate, "uploadThroughput": rate}
+        session.send("Network.emulateNetworkConditions", conditions)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE["cpu_divisor"]})
+    page.add_init_script(
+        """new MutationObserver((_, self) => {
+            if (document.querySelector("[data-ready]")) {
+                window.firstWidget = performance.now();
+                self.disconnect();
+            }
+        }).observe(document, {subtree: true, childList: true, attributeFilter: ["data-ready"]});"""
+    )
+    page.goto(url, wait_until="load", timeout=120_000)
+    page.wait_for_function("window.firstWidget", timeout=120_000)
+    page.wait_for_load_state("networkidle")
+    ready = page.evaluate("window.firstWidget")
+    times = page.evaluate(MOVE, MOVES)
+    context.close()
+    return {"bytes": sum(sizes), "requests": len(sizes), "ready_ms": ready, "moves_ms": times}
+
+
+def summary(loads: list[dict]) -> dict:
+    moves = sorted(t for one in loads for t in one["moves_ms"])
+    return {
+        "bytes": statistics.median(one["bytes"] for one in loads),
+        "requests": statistics.median(one["requests"] for one in loads),
+        "first_widget_ready_ms": round(statistics.median(one["ready_ms"] for one in loads)),
+        "input_to_frame_ms_p50": round(statistics.median(moves), 1),
+        "input_to_frame_ms_p95": round(moves[int(0.95 * len(moves))], 1),
+    }
+
+
+def main() -> None:
+    handler = functools.partial(Gzip, directory=str(SITE))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    record = {
+        "what": "cost of a chapter's page to its reader; medians of loads with an empty cache",
+        "loads": LOADS,
+        "moves_per_load": MOVES,
+        "throttle": THROTTLE,
+        "machine": {"processor": platform.processor() or platform.machine()},
+        "date": datetime.date.today().isoformat(),
+        "pages": {},
+    }
+    with sync_playwright() as playwright:
+        executable = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        record["versions"] = {"chromium": browser.version, "jupyter-book": version("jupyter-book")}
+        for chapter in sorted(SITE.glob("book/[0-9][0-9]_*.html")):
+            url = f"http://127.0.0.1:{server.server_port}/book/{chapter.name}"
+            record["pages"][chapter.stem] = {
+                name: summary([load(browser, url, throttled) for _ in range(LOADS)])
+                for name, throttled in (("as it is", False), ("throttled", True))
+            }
+            print(chapter.stem, json.dumps(record["pages"][chapter.stem], indent=1))
+        browser.close()
+    (ROOT / "book" / "data" / "page.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

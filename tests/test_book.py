@@ -1,0 +1,190 @@
+"""The book as files: pairs in step, outputs stored, addresses agreed, a build that can fail."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+
+BOOK = ROOT / "book"
+CHAPTERS = sorted(BOOK.glob("[0-9][0-9]_*.ipynb"))
+chapters = pytest.mark.parametrize("notebook", CHAPTERS, ids=lambda p: p.stem)
+
+
+def cells(path, kind=None):
+    found = jupytext.read(path).cells
+    return [c for c in found if kind in (None, c.cell_type)]
+
+
+def test_there_are_chapters_and_each_has_a_twin():
+    assert CHAPTERS
+    assert [p.stem for p in CHAPTERS] == [p.stem for p in sorted(BOOK.glob("[0-9][0-9]_*.md"))]
+
+
+@chapters
+def test_pairs_are_in_step(notebook):
+    """Run make sync after editing either twin."""
+
+    def essence(path):
+        return [(c.cell_type, c.source, sorted(c.metadata.get("tags", []))) for c in cells(path)]
+
+    assert essence(notebook) == essence(notebook.with_suffix(".md"))
+
+
+@chapters
+def test_checked_cells_have_outputs_and_no_other_cell_does(notebook):
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        if cell.cell_type == "code":
+            checked = "nbval-check-output" in cell.metadata.get("tags", [])
+            assert bool(cell.outputs) == checked, cell.source
+
+
+@chapters
+def test_chapter_asserts_something(notebook):
+    code = "\n".join(cell.source for cell in cells(notebook, "code"))
+    assert len(re.findall(r"^\s*assert\b|assert_close\(", code, re.MULTILINE)) >= 5
+
+
+@chapters
+def test_chapter_has_exercises_with_checks_and_folded_solutions(notebook):
+    text = notebook.with_suffix(".md").read_text("utf-8")
+    exercises = re.findall(r":::\{exercise-start\}\n:label: (\S+)", text)
+    solutions = re.findall(r":::\{solution-start\} (\S+)\n:class: dropdown", text)
+    assert len(exercises) >= 4
+    assert exercises == solutions
+    for part in text.split(":::{exercise-start}")[1:]:
+        question, answer = part.split(":::{solution-start}")
+        assert re.search(r"^exercises\.\w+\(", question, re.MULTILINE), question[:80]
+        assert re.search(r"^assert exercises\.\w+\(", answer, re.MULTILINE), answer[:80]
+
+
+def test_every_toc_entry_has_a_file_and_every_chapter_an_entry():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
+    entries = [toc["root"]] + [c["file"] for part in toc["parts"] for c in part["chapters"]]
+    for entry in entries:
+        assert any((ROOT / entry).with_suffix(s).exists() for s in (".md", ".ipynb")), entry
+    assert [e for e in entries if re.match(r"book/\d\d_", e)] == [
+        f"book/{p.stem}" for p in CHAPTERS
+    ]
+
+
+# --- the cell that runs in Colab ---------------------------------------------------------------
+
+
+def install_cell(notebook):
+    return cells(notebook, "code")[0].source
+
+
+@chapters
+def test_install_cell_names_the_configured_address(notebook):
+    address = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]["url"]
+    found = re.findall(r'"hydra_lib @ git\+([^"]+)"', install_cell(notebook))
+    assert found == [address]
+    assert 'if "google.colab" in sys.modules:\n    %pip install' in install_cell(notebook)
+
+
+def would_install(tmp_path, project, versions):
+    """Names that pip would install for ``project`` where torch and numpy have these versions."""
+    for name, version in versions.items():
+        info = tmp_path / f"{name}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (info / "RECORD").write_text("")
+        (info / "INSTALLER").write_text("test\n")
+    report = tmp_path / "report.json"
+    flags = ["--quiet", "--dry-run", "--no-build-isolation", "--disable-pip-version-check"]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", *flags, f"--report={report}", str(project)],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    return {item["metadata"]["name"] for item in json.loads(report.read_text())["install"]}
+
+
+def sources(tmp_path):
+    """The project as a clone has it, so that building its metadata leaves no trace here."""
+    copy = tmp_path / "clone"
+    shutil.copytree(ROOT / "hydra_lib", copy / "hydra_lib")
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, copy)
+    return copy
+
+
+def test_installing_the_library_replaces_neither_torch_nor_numpy(tmp_path):
+    # Versions as old as the library admits: anything newer is left alone too.
+    installed = would_install(tmp_path, sources(tmp_path), {"torch": "2.4.0", "numpy": "1.26.0"})
+    assert "hydra_lib" in installed
+    assert not installed & {"torch", "numpy"}
+
+
+def test_the_replacement_test_can_fail(tmp_path):
+    project = sources(tmp_path)
+    config = (project / "pyproject.toml").read_text("utf-8")
+    stricter = config.replace("numpy>=1.26", "numpy>=2.0")
+    assert stricter != config
+    (project / "pyproject.toml").write_text(stricter, "utf-8")
+    assert "numpy" in would_install(tmp_path, project, {"torch": "2.4.0", "numpy": "1.26.0"})
+
+
+# --- the build ----------------------------------------------------------------------------------
+
+
+def test_a_change_in_the_library_changes_the_cache(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
+    from execution import fingerprint
+
+    shutil.copytree(ROOT / "hydra_lib", tmp_path / "hydra_lib")
+    before = fingerprint(tmp_path)
+    assert fingerprint(tmp_path) == before
+    for name in ("masking.py", "widgets/static/ui.js"):
+        changed = tmp_path / "hydra_lib" / name
+        changed.write_text(changed.read_text("utf-8") + "\n", "utf-8")
+        after = fingerprint(tmp_path)
+        assert after != before
+        before = after
+
+
+def build(folder: Path, code: str):
+    """Build a book of one notebook with this project's configuration."""
+    for name in ("_config.yml", "book/_ext", "book/_static", "book/references.bib"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / name)
+    (folder / "_toc.yml").write_text("format: jb-book\nroot: book/only\n")
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("# Only"), nbformat.v4.new_code_cell(code)],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    nbformat.write(notebook, folder / "book" / "only.ipynb")
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", str(folder)]
+    command += ["-W", "-n", "--keep-going"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_a_healthy_cell_builds(tmp_path):
+    result = build(tmp_path, "print(1 + 1)")
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("class Broken:\n    def _repr_html_(self):\n        1 / 0\n\nBroken()", "ZeroDivision"),
+        ("import warnings\n\nwarnings.warn('careful')", "stderr was found"),
+    ],
+    ids=["error", "error while displaying", "warning"],
+)
+def test_a_cell_that_fails_fails_the_build(tmp_path, code, said):
+    result = build(tmp_path, code)
+    assert result.returncode != 0
+    assert said in result.stdout + result.stderr
