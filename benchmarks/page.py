@@ -98,10 +98,11 @@ def load(browser, url: str, throttled: bool) -> dict:
     page.goto(url, wait_until="load", timeout=120_000)
     page.wait_for_function("window.firstWidget", timeout=120_000)
     page.wait_for_load_state("networkidle")
-    ready = page.evaluate("window.firstWidget")
-    times = page.evaluate(MOVE, MOVES)
+    cost = {"bytes": sum(sizes), "requests": len(sizes)}
+    cost["ready_ms"] = page.evaluate("window.firstWidget")
+    cost["moves_ms"] = page.evaluate(MOVE, MOVES)
     context.close()
-    return {"bytes": sum(sizes), "requests": len(sizes), "ready_ms": ready, "moves_ms": times}
+    return cost
 
 
 def summary(loads: list[dict]) -> dict:

@@ -61,7 +61,7 @@ def themed(fig: Figure, alt: str) -> Picture:
     fixed = f"width:{fig.get_figwidth() * 96:.0f}px;height:auto"
     fluid = f"{fixed};max-width:max(100%,26rem)"
     head = f'<svg role="img" aria-label="{escape(alt)}" fill="currentColor" style="{fluid}"'
-    return Picture(re.sub(r'<svg(?: (?:width|height)="[^"]*")*', head, svg, count=1), alt)
+    return Picture(svg.replace("<svg", head, 1), alt)
 
 
 def matrices(*items, alt: str, digits: int = 2, highlight: int | None = None) -> Picture:

@@ -12,6 +12,7 @@
     #state;
     #initial;
     #handlers = new Map();
+    #resting = 0;
     constructor(state) {
       this.#state = state;
       this.#initial = { ...state };
@@ -32,7 +33,12 @@
       this.#handlers.get(event)?.delete(handler);
     }
     send() {} // nobody to send to
+    /** Write the setting into the URL, once it rests: browsers refuse a hundred changes in a row. */
     save_changes() {
+      clearTimeout(this.#resting);
+      this.#resting = setTimeout(() => this.#write(), 250);
+    }
+    #write() {
       const others = parts().filter(({ widget }) => widget !== this.get("name"));
       const mine = Object.keys(this.#state)
         .filter((trait) => !same(this.#state[trait], this.#initial[trait]))
@@ -41,16 +47,17 @@
         `${widget}.${trait}=${encodeURIComponent(typeof value === "string" ? value : JSON.stringify(value))}`);
       history.replaceState(null, "", hash.length ? `#${hash.join("&")}` : location.pathname + location.search);
     }
-    /** Back to the page's own setting, then what the fragment asks for, if it is valid. */
+    /** What the fragment asks for, if it is valid, and else the page's own setting. */
     restore(valid) {
       const asked = parts().filter(({ widget }) => widget === this.get("name"));
+      if (!asked.length) return undefined; // an ordinary anchor changes nothing
       const fit = asked.filter(({ trait, value }) =>
         trait in this.#initial && valid(trait, value, this.#initial));
       const wanted = Object.fromEntries(fit.map(({ trait, value }) => [trait, value]));
       for (const trait of Object.keys(this.#initial)) {
         this.set(trait, trait in wanted ? wanted[trait] : this.#initial[trait]);
       }
-      return { asked: asked.length > 0, refused: asked.filter((part) => !fit.includes(part)) };
+      return asked.filter((part) => !fit.includes(part));
     }
   }
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -96,10 +103,11 @@
     const el = document.createElement("div");
     const problem = Object.assign(document.createElement("p"), { className: "hydra-problem", role: "alert" });
     const restore = () => {
-      const { asked, refused } = model.restore(widget.valid);
+      const refused = model.restore(widget.valid);
+      if (!refused) return;
       problem.textContent = refused.map(({ trait, value }) =>
         `The link asks for ${trait} = ${value}, which this widget cannot show.`).join(" ");
-      if (asked) el.scrollIntoView({ block: "nearest" });
+      el.scrollIntoView({ block: "nearest" });
     };
     script.after(el);
     await widget.render({ model, el });
@@ -109,8 +117,23 @@
     addEventListener("hashchange", restore);
   }
 
+  // Each widget starts as soon as the parser is past it: the end of the page waits for scripts that
+  // no widget needs, the largest of them for icons and mathematics.
+  const shown = new Set();
+  function sweep() {
+    const states = scripts("state");
+    for (const script of scripts("view")) {
+      const parsed = document.readyState !== "loading" || script.parentNode.nextSibling;
+      if (!parsed || shown.has(script)) continue;
+      shown.add(script);
+      for (const state of states) Object.assign(saved, JSON.parse(state.textContent).state);
+      show(script);
+    }
+  }
+  const parsing = new MutationObserver(sweep);
+  parsing.observe(document, { childList: true, subtree: true });
   addEventListener("DOMContentLoaded", () => {
-    for (const script of scripts("state")) Object.assign(saved, JSON.parse(script.textContent).state);
-    scripts("view").forEach(show);
+    parsing.disconnect();
+    sweep();
   });
 })();
