@@ -65,11 +65,11 @@ def themed(fig: Figure, alt: str) -> Picture:
 
 
 def matrices(*items, alt: str, digits: int = 2, highlight: int | None = None) -> Picture:
-    """A line of matrices and signs, each entry printed and shaded by its size.
+    """A line of matrices and signs, each entry printed and shaded by sign and size.
 
-    ``items`` are (title, matrix) pairs and strings such as "@" and "=" between them. Entries of a
-    matrix are shaded between 0 and the largest absolute entry of that matrix; ``highlight`` frames
-    one row of the first and of the last matrix. −∞ is printed as such and not shaded.
+    ``items`` are (title, matrix) pairs and strings such as "@" and "=" between them. Entries
+    are shaded up to the largest absolute entry of their matrix, orange above 0, blue below; −∞ is
+    not. ``highlight`` frames one row of the first and of the last matrix.
 
     >>> import torch
     >>> matrices(("weights", torch.eye(2)), alt="the identity")
@@ -97,9 +97,10 @@ def matrices(*items, alt: str, digits: int = 2, highlight: int | None = None) ->
         for i, row in enumerate(matrix.tolist()):
             for j, value in enumerate(row):
                 share = abs(value) / largest.item() if abs(value) != float("inf") else 0
+                sign = COLORS[1] if value >= 0 else COLORS[0]
                 ax.add_patch(
                     matplotlib.patches.Rectangle(
-                        (j, i), 1, 1, facecolor=COLORS[1], alpha=0.6 * share, linewidth=0
+                        (j, i), 1, 1, facecolor=sign, alpha=0.6 * share, linewidth=0
                     )
                 )
                 ax.text(

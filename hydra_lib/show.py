@@ -1,10 +1,21 @@
-"""The library's own code, as a chapter prints it."""
+"""What a chapter prints that it does not compute: the library's code, and recorded measurements."""
 
 import ast
 import inspect
+import json
 import textwrap
+from importlib.resources import files
 
-__all__ = ["source"]
+__all__ = ["record", "source"]
+
+
+def record(name: str) -> dict | None:
+    """The measurement that ``benchmarks/`` wrote to ``book/data/<name>.json``, or None.
+
+    None means that nobody has measured it yet, and the page says so; a figure is never invented.
+    """
+    path = files("hydra_lib.records").joinpath(f"{name}.json")
+    return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
 
 def source(*things):

@@ -5,8 +5,17 @@ import math
 import pytest
 import torch
 
-from hydra_lib import apply_mask, causal_mask, probabilities
-from hydra_lib.exercises import Verdict, aggregation, check, masking, softmax
+from hydra_lib import apply_mask, causal_mask, merge_heads, probabilities, split_heads
+from hydra_lib.exercises import (
+    Verdict,
+    aggregation,
+    attention,
+    check,
+    heads,
+    masking,
+    scaling,
+    softmax,
+)
 
 EYE = torch.eye
 
@@ -15,8 +24,17 @@ def rows_of(w):
     return w / w.sum(-1, keepdim=True)
 
 
+def soft(s):
+    return torch.softmax(s, -1)
+
+
+def exp_rows(s):
+    return s.exp() / s.exp().sum(-1, keepdim=True)
+
+
 RIGHT = [
     (aggregation.predicted_mean, 5),
+    (aggregation.predicted_mean, torch.tensor([[5.0]])),
     (aggregation.previous, lambda T: torch.diag(torch.ones(T - 1), -1)),
     (aggregation.differences, lambda T: EYE(T) - torch.diag(torch.ones(T - 1), -1)),
     (aggregation.next_number, [0, 0, -1, 2]),
@@ -28,9 +46,24 @@ RIGHT = [
     (masking.gradient_pairs, 28),
     (softmax.ten_times, 2 / math.log(10)),
     (softmax.stable_softmax, lambda s: torch.softmax(s, -1)),
-    (softmax.temperature_of, lambda s, p: (s[0] - s[1]) / (p[0] / p[1]).log()),
-    (softmax.schottky_peak, 0.4168),
+    (softmax.temperature_of, lambda s, p: (s[0] - s[-1]) / (p[0] / p[-1]).log()),
+    (softmax.schottky_peak, 0.42),
     (softmax.rival, [0.7, 0.0, 0.3]),
+    (scaling.predicted_variance, 1024),
+    (scaling.right_temperature, lambda d_k, sigma: sigma**2 * math.sqrt(d_k)),
+    (scaling.uniform, 4.0),
+    (scaling.shifted, 1e-12),
+    (scaling.attention_weights, lambda q, k: torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)),
+    (attention.by_hand, [0.42, 0.16, 0.42]),
+    (attention.attend, lambda q, k, v: torch.softmax(q @ k.mT / 7**0.5, -1) @ v),
+    (attention.hard_lookup, lambda q, k, v: v[(q @ k.mT).argmax(-1)]),
+    (attention.shuffled, lambda out, order: out[order]),
+    (attention.crossing, lambda d: d),
+    (heads.head_count, [1, 2, 3, 4, 6, 8, 9, 12]),
+    (heads.split, split_heads),
+    (heads.merge, merge_heads),
+    (heads.with_output_projection, lambda x, W: merge_heads(x) @ W),
+    (heads.per_head_parameters, 294912),
 ]
 WRONG = [
     (aggregation.predicted_mean, 20, "20 is the running sum"),
@@ -55,13 +88,62 @@ WRONG = [
     (masking.gradient_pairs, 49, "no gradient flows there"),
     (masking.gradient_pairs, 21, "a position sees itself"),
     (softmax.ten_times, 1.0, "times as probable"),
-    (softmax.ten_times, -1.0, "raised ValueError: tau must lie in"),
+    (softmax.ten_times, -1.0, "a temperature is a positive number here"),
     (softmax.stable_softmax, lambda s: s.exp() / s.exp().sum(-1, keepdim=True), "NaN for scores"),
-    (softmax.stable_softmax, lambda s: torch.softmax(s, 0), "for scores [0.0, 1.0, 3.0]"),
-    (softmax.temperature_of, lambda s, p: torch.tensor(1.0), "at τ = 0.3: 1 is not it"),
+    (softmax.stable_softmax, lambda s: torch.softmax(s, 0), "your columns sum to 1"),
+    (softmax.stable_softmax, lambda s: exp_rows(s - s.max()), "NaN for scores [[0.0, 0.0, 1.0]"),
+    (softmax.stable_softmax, lambda s: exp_rows(s - s.mean(-1, True)), "NaN for scores [[3000"),
+    (softmax.temperature_of, lambda s, p: (s[0] - s[1]) / (p[0] / p[1]).log(), "[2.0, 2.0, 0.0]"),
+    (softmax.rival, [float("nan")] * 3, "three probabilities that sum to 1"),
+    (
+        masking.masked_weights,
+        lambda s, m: torch.softmax(s.masked_fill(~m, -1e9), -1),
+        "near -1e+09",
+    ),
+    (masking.masked_weights, lambda s, m: torch.softmax(s.masked_fill(~m, -25), -1), "not zero"),
+    (
+        masking.masked_weights,
+        lambda s, m: probabilities(apply_mask(s, causal_mask(len(s)))),
+        "T = 5",
+    ),
+    (
+        softmax.temperature_of,
+        lambda s, p: torch.tensor(1.0),
+        "for scores [2.0, 0.5, -1.0] at τ = 0.3: 1 is not it",
+    ),
     (softmax.schottky_peak, 1.0, "and larger elsewhere"),
     (softmax.rival, [0.5, 0.5, 0.5], "three probabilities that sum to 1"),
     (softmax.rival, [0.2, 0.4, 0.4], "its mean energy is 1.2, not 0.6"),
+    (scaling.predicted_variance, 256, "each product q_c k_c has variance"),
+    (scaling.right_temperature, lambda d_k, sigma: d_k**0.5, "is right for σ = 1 only"),
+    (scaling.right_temperature, lambda d_k, sigma: sigma * d_k**0.5, "q and k both carry a σ"),
+    (scaling.right_temperature, lambda d_k, sigma: d_k, "for d_k = 64, σ = 1.0"),
+    (scaling.uniform, 36, "has variance 1/3"),
+    (scaling.uniform, 12, "d_k times one variance"),
+    (scaling.shifted, 100, "100 is not it"),
+    (scaling.attention_weights, lambda q, k: soft(q @ k.mT / (q[:, 0].numel() ** 0.5)), "√d_model"),
+    (scaling.attention_weights, lambda q, k: soft(q @ k.mT), "does not scale"),
+    (scaling.attention_weights, lambda q, k: q @ k.mT, "for h = 2, d_k = 5"),
+    (attention.by_hand, [0.47, 0.06, 0.47], "not divided by √d_k = 2"),
+    (attention.by_hand, [0.3, 0.4, 0.3], "entry [0] should be"),
+    (attention.attend, lambda q, k, v: torch.softmax(q @ k.mT / 7**0.5, 0) @ v, "over the queries"),
+    (attention.attend, lambda q, k, v: soft(q @ k.mT) @ v, "not divided by √d_k"),
+    (attention.attend, lambda q, k, v: v, "entry [0, 0] should be"),
+    (attention.hard_lookup, lambda q, k, v: soft(q @ k.mT) @ v, "entry [0, 0] should be"),
+    (attention.shuffled, lambda out, order: out, "each row moves with its token"),
+    (attention.shuffled, lambda out, order: out[order.argsort()], "the inverse"),
+    (attention.crossing, lambda d: 2 * d, "for d = 512 you said 1024"),
+    (heads.head_count, [1, 2, 5], "72 / 5 leaves a remainder of 2"),
+    (heads.head_count, [1, 2, 3, 4, 6, 8, 9, 12, 18], "18 is more than 16"),
+    (heads.head_count, [1, 2, 3], "some are missing: 4 divides 72"),
+    (heads.split, lambda x, h: x.reshape(h, len(x), -1), "holds entry 4 of token 1"),
+    (heads.split, lambda x, h: x, "expected shape"),
+    (heads.merge, lambda x: x.reshape(x.shape[1], -1), "swap the axes back"),
+    (heads.merge, lambda x: x, "expected shape"),
+    (heads.with_output_projection, lambda x, W: merge_heads(x), "W_O is missing"),
+    (heads.with_output_projection, lambda x, W: merge_heads(x) @ W.T, "W_O transposed"),
+    (heads.per_head_parameters, 98304, "a head has its own part of three"),
+    (heads.per_head_parameters, 7077888, "of all heads together"),
 ]
 
 
@@ -98,7 +180,7 @@ def test_the_softmax_is_not_its_own_rival():
 def test_every_exercise_is_tested_both_ways():
     everything = {
         getattr(module, exercise)
-        for module in (aggregation, masking, softmax)
+        for module in (aggregation, attention, heads, masking, scaling, softmax)
         for exercise in module.__all__
     }
     assert {case[0] for case in RIGHT} == everything

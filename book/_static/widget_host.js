@@ -47,16 +47,13 @@
         `${widget}.${trait}=${encodeURIComponent(typeof value === "string" ? value : JSON.stringify(value))}`);
       history.replaceState(null, "", hash.length ? `#${hash.join("&")}` : location.pathname + location.search);
     }
-    /** What the fragment asks for, if it is valid, and else the page's own setting. */
+    /** Set what the fragment asks for, where it is valid; returns what was refused. */
     restore(valid) {
       const asked = parts().filter(({ widget }) => widget === this.get("name"));
       if (!asked.length) return undefined; // an ordinary anchor changes nothing
       const fit = asked.filter(({ trait, value }) =>
         trait in this.#initial && valid(trait, value, this.#initial));
-      const wanted = Object.fromEntries(fit.map(({ trait, value }) => [trait, value]));
-      for (const trait of Object.keys(this.#initial)) {
-        this.set(trait, trait in wanted ? wanted[trait] : this.#initial[trait]);
-      }
+      for (const { trait, value } of fit) this.set(trait, value);
       return asked.filter((part) => !fit.includes(part));
     }
   }

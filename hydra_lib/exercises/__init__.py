@@ -7,6 +7,7 @@ bottom before the reader has written anything.
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 
 import torch
 
@@ -25,6 +26,9 @@ class Verdict:
 
     def __repr__(self) -> str:
         return {True: "✓ ", False: "✗ ", None: "· "}[self.right] + self.says
+
+    def _repr_html_(self) -> str:
+        return f'<p class="verdict">{escape(repr(self))}</p>'  # wraps on a phone, as text does not
 
 
 def check(test: Callable[[object], str | Verdict | None]) -> Callable[[object], Verdict]:
@@ -54,6 +58,8 @@ def same(got: object, expected: torch.Tensor, tolerance: float = 1e-5) -> str | 
         return "expected a value, got a function: call it"
     got = torch.as_tensor(got, dtype=torch.float64)
     expected = expected.double()
+    if expected.ndim == 0 and got.numel() == 1:
+        got = got.squeeze()  # a number is a number, in however many brackets
     if got.shape != expected.shape:
         return f"expected shape {tuple(expected.shape)}, got {tuple(got.shape)}"
     if torch.allclose(got, expected, rtol=tolerance, atol=tolerance):

@@ -20,8 +20,8 @@ def predicted_leak(answer) -> str | None:
 def strictly_before(answer) -> str | None:
     """``answer(T)``: a mask in which position i sees only positions j < i."""
     for T in (2, 3, 5, 7):
-        got = answer(T)
-        if not isinstance(got, torch.Tensor) or got.dtype != torch.bool:
+        got = torch.as_tensor(answer(T))
+        if got.dtype != torch.bool:
             return "expected a boolean tensor, True = may attend"
         if torch.equal(got, masking.causal_mask(T)):
             return "that is the causal mask: it lets every position see itself"
@@ -35,8 +35,8 @@ def packed(answer) -> str | None:
     """``answer(documents)``: causal, and only inside the own document."""
     for documents in ([0, 0, 1, 1, 1, 2], [0, 1], [3, 3, 3, 1, 1]):
         ids = torch.tensor(documents)
-        got = answer(ids)
-        if not isinstance(got, torch.Tensor) or got.dtype != torch.bool:
+        got = torch.as_tensor(answer(ids))
+        if got.dtype != torch.bool:
             return "expected a boolean tensor, True = may attend"
         inside = ids[:, None] == ids
         if wrong := same(got, inside & masking.causal_mask(len(ids))):
@@ -49,15 +49,20 @@ def packed(answer) -> str | None:
 def masked_weights(answer) -> str | None:
     """``answer(scores, mask)``: softmax over what is allowed."""
     generator = torch.Generator().manual_seed(2)
-    for T in (3, 5, 7):
-        scores = torch.randn(T, T, generator=generator)
-        mask = masking.causal_mask(T)
-        got = answer(scores, mask)
+    cases = [(T, masking.causal_mask(T), 0.0) for T in (3, 5, 7)]
+    cases += [(5, masking.window_mask(5, 3).mT, 0.0), (5, masking.window_mask(5, 2), -1e9)]
+    for T, mask, shift in cases:
+        scores = torch.randn(T, T, generator=generator, dtype=torch.float64) + shift
+        got = torch.as_tensor(answer(scores.clone(), mask.clone()))
         expected = boltzmann.probabilities(masking.apply_mask(scores, mask))
-        if got.shape == scores.shape and not torch.allclose(got.sum(-1), torch.ones(T)):
+        ones = torch.ones(T, dtype=got.dtype)
+        if got.shape == scores.shape and not torch.allclose(got.sum(-1), ones):
             return f"row 0 sums to {got[0].sum():.3f}: a row must sum to 1 over what is allowed"
         if wrong := same(got, expected):
-            return f"for T = {T}: {wrong}"
+            about = f", scores near {shift:g}" if shift else ""
+            return f"for T = {T}{about}: {wrong}"
+        if (got[~mask] != 0).any():
+            return "a forbidden weight is small, but not zero"
     return None
 
 

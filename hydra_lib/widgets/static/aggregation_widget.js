@@ -21,7 +21,7 @@ function render({ model, el: root }) {
     update(model, { rate: value }));
   const row = slider("Output row", { min: 1, max: 5 }, (value) => update(model, { row: value - 1 }));
   const values = choice("Values", [["", "as given"], ...Object.keys(SETS).map((k) => [k, k])],
-    (name) => update(model, { values: SETS[name] ?? given, row: 0 }));
+    (name) => update(model, { values: SETS[name] ?? given }));
   const matrices = el("div", { class: "hydra-product" });
   const sentence = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
@@ -56,7 +56,8 @@ function render({ model, el: root }) {
   return follow(model, ["rule", "width", "rate", "row", "values"], () => {
     const data = model.get("values");
     if (JSON.stringify(data) !== drawn) prepare(data);
-    const setting = { rule: model.get("rule"), width: model.get("width"), rate: model.get("rate") };
+    const reach = Math.min(model.get("width"), data.length); // wider than the text is no window
+    const setting = { rule: model.get("rule"), width: reach, rate: model.get("rate") };
     const chosen = Math.min(model.get("row"), data.length - 1);
     const weights = weightMatrix(setting, data.length);
     const output = product(weights, data);

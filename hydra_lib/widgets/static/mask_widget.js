@@ -2,7 +2,7 @@ import { leaked, maskedSoftmax, masks } from "./masking.js";
 import { choice, el, follow, heat, isMatrix, number, table, update } from "./ui.js";
 
 function render({ model, el: root }) {
-  const preset = choice("Mask", [["", "your own"], ...Object.keys(masks).map((k) => [k, k])],
+  const preset = choice("Mask", [["", "your own", true], ...Object.keys(masks).map((k) => [k, k])],
     (name) => name && update(model, { mask: masks[name](model.get("scores").length) }));
   const given = model.get("scores");
   const kind = choice("Scores", [["given", "as given"], ["zero", "all zero"]], (name) =>
@@ -45,7 +45,8 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, preset.root, kind.root),
-    el("div", { class: "hydra-panels" }, toggles.root, right.root, wrong.root),
+    el("div", { class: "hydra-panels" }, el("div", { class: "hydra-break" }, toggles.root),
+      right.root, wrong.root),
     summary,
   );
 

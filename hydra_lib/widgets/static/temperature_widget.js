@@ -14,6 +14,7 @@ const QUANTITIES = {
 };
 const WIDTH = 240;
 const HEIGHT = 96;
+const MARGIN = 6; // room for the mark at both ends
 
 // Traits travel as JSON, which has no infinities.
 const decode = (x) => (x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
@@ -23,7 +24,7 @@ const encode = (x) => (x === Infinity ? "inf" : x);
 function parse(text) {
   const trimmed = text.trim().toLowerCase();
   if (["∞", "inf", "infinity"].includes(trimmed)) return Infinity;
-  const value = trimmed === "" ? NaN : Number(trimmed);
+  const value = trimmed === "" ? NaN : Number(trimmed.replace(",", "."));
   return value >= 0 ? value : undefined;
 }
 
@@ -33,7 +34,7 @@ function render({ model, el: root }) {
     set(temperatureAt(position)));
   const problem = el("span", { class: "hydra-problem", role: "alert" });
   const field = el("input", {
-    type: "text", inputmode: "decimal", size: 7, "data-lm-suppress-shortcuts": "true",
+    type: "text", size: 7, "data-lm-suppress-shortcuts": "true",
     onchange: () => {
       const tau = parse(field.value);
       const wrong = tau === undefined;
@@ -52,7 +53,7 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, temperature.root, typed, example.root),
+    el("div", { class: "hydra-controls hydra-wide-first" }, temperature.root, typed, example.root),
     el("div", { class: "hydra-panels" }, states, charts),
     summary,
   );
@@ -83,17 +84,18 @@ function render({ model, el: root }) {
     if (JSON.stringify(scores) !== drawn) prepare(scores);
     const now = boltzmann(scores, tau);
     temperature.set(positionOf(tau), number(tau));
-    if (document.activeElement !== field || parse(field.value) !== undefined) {
-      field.value = number(tau);
-    }
+    // Whatever was typed wrong is over as soon as the temperature is set in another way.
+    field.value = number(tau);
+    field.setAttribute("aria-invalid", false);
+    problem.textContent = "";
     rows.cells.forEach((cells, i) => {
       cells[1].textContent = number(now.p[i]);
       cells[2].style = heat(now.p[i]);
     });
     marks.forEach((mark) => mark.move(tau, now));
     const room = scores.filter((s) => s > -Infinity).length;
-    summary.textContent = `${phase(tau)} as spread out as ${number(Math.exp(now.S))} equal states `
-      + `of ${room}.` + (tau === Infinity ? "" : ` F = U − τS: ${number(now.F)} = `
+    summary.textContent = `${phase(tau)} effectively ${number(Math.exp(now.S))} of ${room} `
+      + "states in use." + (tau === Infinity ? "" : ` F = U − τS: ${number(now.F)} = `
         + `${number(now.U)} − ${number(tau)} × ${number(now.S)}.`);
   });
 }
@@ -117,7 +119,7 @@ function chart(quantity, scores) {
     low = high - 2 * (Math.max(...energies) - Math.min(...energies) + 1);
   }
   if (high - low < 1e-12) [low, high] = [low - 1, high + 1];
-  const x = (position) => (position / STEPS) * WIDTH;
+  const x = (position) => MARGIN + (position / STEPS) * (WIDTH - 2 * MARGIN);
   const y = (value) => HEIGHT - 6 - (Math.min(1, Math.max(-1, (value - low) / (high - low)))
     * (HEIGHT - 12));
   const line = points.map((v, i) => `${x(i).toFixed(1)},${y(Math.max(v, low - 9 * (high - low))).toFixed(1)}`);

@@ -38,7 +38,8 @@ export function slider(label, { min, max, step = 1 }, onInput) {
 
 export function choice(label, options, onChange) {
   const select = el("select", { onchange: () => onChange(select.value) },
-    ...options.map(([value, text]) => el("option", { value }, text)));
+    ...options.map(([value, text, shownOnly = false]) =>
+      el("option", { value, disabled: shownOnly }, text)));
   return { root: el("label", { class: "hydra-control" }, el("span", {}, label), select), select };
 }
 

@@ -1,0 +1,306 @@
+"""Multi-head attention on this machine: against torch's, and the claims about splitting width.
+
+Every pair is checked against float64, then timed in alternation on one thread; a ratio is the
+reference's time over the candidate's, so above 1 the candidate is faster. Run from the root of the
+repository: ``python benchmarks/attention.py``. Takes about four minutes and writes
+``book/data/attention.json``.
+"""
+
+import copy
+import json
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from hydra_lib.accuracy import check
+from hydra_lib.attention import fused_attention
+from hydra_lib.heads import (
+    ANDREA_12M,
+    ANDREA_120M,
+    ANDREA_480M,
+    BASE_TRANSFORMER,
+    HeadConfig,
+    split_heads,
+)
+from hydra_lib.machine import machine
+from hydra_lib.masking import causal_mask
+from hydra_lib.multihead import MultiHeadAttention
+from hydra_lib.timing import compare
+
+OUT = Path("book/data/attention.json")
+LAYERS = [
+    (ANDREA_12M, 1, 16),
+    (ANDREA_12M, 1, 128),
+    (BASE_TRANSFORMER, 8, 64),
+    (ANDREA_120M, 1, 128),
+    (ANDREA_120M, 4, 256),
+    (ANDREA_120M, 1, 1024),
+    (ANDREA_480M, 1, 256),
+]
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def make(config):
+    return MultiHeadAttention(config, bias=True, generator=torch.Generator().manual_seed(1))
+
+
+def row(group, what, comparison, **sizes):
+    """One line of the record; the machine is the same for all and stands at the top."""
+    record = comparison.as_record()
+    for side in ("reference", "candidate"):
+        del record[side]["machine"]
+    print(
+        f"{group:10} {what:44} {' '.join(f'{k}={v}' for k, v in sizes.items()):40} "
+        f"{comparison.reference.p50 * 1e3:9.3f} ms {comparison.candidate.p50 * 1e3:9.3f} ms  "
+        f"ratio {comparison.p50:5.2f} ± {comparison.spread:4.0%}",
+        flush=True,
+    )
+    return {"group": group, "what": what, "sizes": sizes, **record}
+
+
+def forward_and_backward(layer):
+    """Output and input gradient, with the gradient of every weight taken too."""
+    weights = list(layer.parameters())
+
+    def run(x):
+        out = layer(x)
+        gradients = torch.autograd.grad(out.square().sum(), [x, *weights])
+        return out.detach(), gradients[0]
+
+    return run
+
+
+class Torch(nn.Module):
+    """torch.nn.MultiheadAttention as a user would call it who does not want the weights."""
+
+    def __init__(self, module, causal=False):
+        super().__init__()
+        self.module, self.causal = module, causal
+
+    def forward(self, x):
+        if not self.causal:
+            return self.module(x, x, x, need_weights=False)[0]
+        mask = ~causal_mask(x.shape[1])
+        return self.module(x, x, x, need_weights=False, attn_mask=mask, is_causal=True)[0]
+
+
+class Ours(nn.Module):
+    def __init__(self, layer, causal=False):
+        super().__init__()
+        self.layer, self.causal = layer, causal
+
+    def forward(self, x):
+        return self.layer(x, x, x, causal_mask(x.shape[1]) if self.causal else None)
+
+
+class Direct(nn.Module):
+    """The least one can write: four linear maps and torch's function, nothing checked."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer, self.h = layer, layer.config.n_heads
+
+    def forward(self, x):
+        c, size = self.layer, (*x.shape[:-1], self.h, -1)
+        q, k, v = (w(x).view(size).transpose(1, 2) for w in (c.W_q, c.W_k, c.W_v))
+        heads = F.scaled_dot_product_attention(q, k, v)
+        return c.W_o(heads.transpose(1, 2).flatten(2))
+
+
+class Plain(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer.trace(x, x, x).output
+
+
+def layers():
+    """Our layer's fused path against torch's module, the bare function, and our own plain path."""
+    for config, batch, length in LAYERS:
+        ours = make(config)
+        theirs = ours.to_torch()
+        x = random(batch, length, config.d_model)
+        sizes = {
+            "d_model": config.d_model,
+            "n_heads": config.n_heads,
+            "batch": batch,
+            "length": length,
+        }
+        flops = sum(config.flops(length, length, batch).values())
+
+        def pair(what, reference, candidate, x=x, sizes=sizes, wrap=lambda m: m, **options):
+            exact = wrap(copy.deepcopy(candidate).double())
+            found = compare(wrap(reference), wrap(candidate), (x,), exact=exact, **options)
+            return row("layer", what, found, **sizes)
+
+        options = {"flops": flops, "budget": 4.0}
+        with torch.no_grad():
+            for what, mode in (
+                ("torch in training mode", True),
+                ("torch in evaluation mode", False),
+            ):
+                module = copy.deepcopy(theirs).train(mode)
+                yield pair(what, Torch(module), Ours(ours), **options)
+            yield pair("torch, causal", Torch(module, True), Ours(ours, True), budget=4.0)
+            yield pair("projections and SDPA called directly", Direct(ours), Ours(ours), **options)
+            yield pair("our plain path", Plain(ours), Ours(ours), **options)
+        x = x.requires_grad_()
+        wrap = forward_and_backward
+        module = copy.deepcopy(theirs).train()
+        yield pair(
+            "torch, forward and backward", Torch(module), Ours(ours), x=x, wrap=wrap, budget=4.0
+        )
+
+
+def strides():
+    """Reference: on the strided view a split gives. Candidate: on a packed copy."""
+    for batch, length in ((1, 128), (1, 512), (8, 128)):
+        config = ANDREA_120M
+        sizes = {"batch": batch, "length": length, "n_heads": 12, "head_dim": 64}
+        wide = [random(batch, length, config.d_model, seed=i) for i in range(3)]
+        strided = tuple(split_heads(x, config.n_heads) for x in wide)
+
+        def scores(q, k, v):
+            return q @ k.mT
+
+        for name, fn in (("q @ kᵀ", scores), ("attention", fused_attention)):
+            packed = [x.contiguous() for x in strided]
+            found = compare(
+                lambda *s, fn=fn: fn(*s),
+                lambda *s, fn=fn, packed=packed: fn(*packed),
+                strided,
+                exact=fn,
+                budget=1.0,
+            )
+            yield row("strides", f"{name}, packed beforehand", found, **sizes)
+            found = compare(
+                fn, lambda *s, fn=fn: fn(*(x.contiguous() for x in s)), strided, budget=1.0
+            )
+            yield row("strides", f"{name}, packing included", found, **sizes)
+    # One head, one sequence: a plain matrix product whose rows lie 768 apart, or 64.
+    for length in (128, 512):
+        q, k = (split_heads(random(length, 768, seed=i), 12)[0] for i in range(2))
+        near = [q.contiguous(), k.contiguous()]
+        found = compare(
+            lambda q, k: q @ k.mT,
+            lambda q, k, near=near: near[0] @ near[1].mT,
+            (q, k),
+            exact=lambda q, k: q @ k.mT,
+            budget=1.0,
+        )
+        yield row("strides", "one head's q @ kᵀ, packed beforehand", found, length=length)
+
+
+def loops():
+    """Reference: one small product a head. Candidate: one product for all heads."""
+    config = ANDREA_120M
+    weight = random(config.d_model, config.d_model) / config.d_model**0.5
+    for batch, length in ((1, 1), (1, 16), (1, 128), (1, 512), (8, 128)):
+        x = random(batch, length, config.d_model, seed=1)
+        sizes = {"batch": batch, "length": length, "d_model": 768, "n_heads": 12}
+
+        def by_head(x, weight):
+            return [F.linear(x, w) for w in weight.chunk(12)]
+
+        def at_once(x, weight):
+            return split_heads(F.linear(x, weight), 12).unbind(-3)
+
+        found = compare(by_head, at_once, (x, weight), budget=1.0)
+        yield row("loop", "projection of 12 heads", found, **sizes)
+
+        def attend_by_head(q, k, v):
+            pairs = zip(q.split(1, 1), k.split(1, 1), v.split(1, 1), strict=True)
+            return [fused_attention(*heads) for heads in pairs]
+
+        def attend_at_once(q, k, v):
+            return fused_attention(q, k, v).split(1, 1)
+
+        heads = tuple(split_heads(random(*x.shape, seed=i), 12) for i in range(3))
+        found = compare(attend_by_head, attend_at_once, heads, budget=1.0)
+        yield row("loop", "attention of 12 heads", found, **sizes)
+
+
+def heads():
+    """Reference: one head of the full width. Candidate: the same width in several heads.
+
+    With W_q = 0 all weights are equal and the number of heads changes nothing but the work's shape,
+    so that both can be checked against one answer.
+    """
+    for n_heads in (4, 12, 24):
+        for length in (64, 256, 1024):
+            config = HeadConfig(768, n_heads)
+            one, many = make(HeadConfig(768, 1)), make(config)
+            for layer in (one, many):
+                nn.init.zeros_(layer.W_q.weight)
+            flops = sum(config.flops(length, length).values())
+            with torch.no_grad():
+                found = compare(
+                    Ours(one),
+                    Ours(many),
+                    (random(1, length, 768),),
+                    exact=Ours(copy.deepcopy(one).double()),
+                    flops=flops,
+                    budget=2.5,
+                )
+            yield row("heads", "one head, n_heads heads", found, n_heads=n_heads, length=length)
+
+
+class Recurrent(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        torch.manual_seed(0)  # torch.nn.RNN takes no generator
+        self.rnn = nn.RNN(width, width, batch_first=True)
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+
+
+class Core(nn.Module):
+    def forward(self, x):
+        return fused_attention(x, x, x)
+
+
+def recurrent():
+    """Reference: a recurrent layer, n steps in a row. Candidate: attention, one step.
+
+    Two different functions, so each is checked against its own result in float64.
+    """
+    for width in (128, 512):
+        rnn = Recurrent(width)
+        layer = Ours(make(HeadConfig(width, width // 64)))
+        for length in (16, 64, 128, 256, 512, 1024, 2048):
+            x = random(1, length, width)
+            for what, candidate in (("weighted mean alone", Core()), ("whole layer", layer)):
+                with torch.no_grad():
+                    errors = [
+                        check(what, [m(x)], [copy.deepcopy(m).double()(x.double())])
+                        for m in (rnn, candidate)
+                    ]
+                    found = compare(
+                        rnn, candidate, (x,), exact=Core(), tolerance=float("inf"), budget=0.5
+                    )
+                record = row("recurrent", what, found, width=width, length=length)
+                record |= {"reference_error": errors[0], "candidate_error": errors[1]}
+                flops = HeadConfig(width, 1).flops(length, length)
+                counted = flops.values() if candidate is layer else (flops["scores"], flops["mix"])
+                record["reference"]["flops"] = 4 * length * width**2
+                record["candidate"]["flops"] = sum(counted)
+                yield record
+
+
+def main():
+    torch.set_num_threads(1)
+    rows = [r for group in (layers, strides, loops, heads, recurrent) for r in group()]
+    record = {"machine": machine(), "dtype": "float32", "rows": rows}
+    OUT.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Measured records, each a JSON file; importable as ``hydra_lib.records``."""

@@ -1,0 +1,129 @@
+"""Heads: one width, split into equal slices and put together again."""
+
+import dataclasses
+
+import torch
+from jaxtyping import Shaped
+
+__all__ = [
+    "ANDREA_12M",
+    "ANDREA_120M",
+    "ANDREA_480M",
+    "BASE_TRANSFORMER",
+    "HeadConfig",
+    "merge_heads",
+    "split_heads",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadConfig:
+    """A width and the number of heads that share it equally: ``head_dim = d_model / n_heads``.
+
+    Raises ValueError when either is not a positive integer or the heads do not divide the width,
+    with the nearest numbers that would.
+
+    >>> HeadConfig(d_model=768, n_heads=12).head_dim
+    64
+    """
+
+    d_model: int
+    n_heads: int
+
+    def __post_init__(self) -> None:
+        d, h = self.d_model, self.n_heads
+        for name, value in (("d_model", d), ("n_heads", h)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        if d % h:
+            divisors = [n for n in range(1, d + 1) if d % n == 0]
+            fewer = max(n for n in divisors if n < h)
+            more = min((n for n in divisors if n > h), default=None)
+            narrower = d - d % h
+            raise ValueError(
+                f"n_heads must divide d_model: got d_model={d}, n_heads={h}; nearest that divide: "
+                f"n_heads {_either(fewer, more)}, or d_model {_either(narrower, narrower + h)}"
+            )
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one head, d_k = d_v."""
+        return self.d_model // self.n_heads
+
+    def parameters(self, bias: bool = False) -> int:
+        """Number of weights in W_q, W_k, W_v and W_o: ``4 d_model²``, whatever the heads.
+
+        >>> ANDREA_120M.parameters()
+        2359296
+        """
+        return 4 * self.d_model * (self.d_model + bias)
+
+    def flops(self, queries: int, keys: int, batch: int = 1) -> dict[str, int]:
+        """FLOPs of one forward pass, step by step; a multiplication and an addition are two.
+
+        Softmax, scaling and bias are left out. n_heads · head_dim is d_model: the number of heads
+        cancels.
+
+        >>> sum(HeadConfig(8, 1).flops(5, 5).values()) == sum(HeadConfig(8, 4).flops(5, 5).values())
+        True
+        """
+        query_side = 2 * batch * queries * self.d_model**2
+        key_side = 2 * batch * keys * self.d_model**2
+        attend = self.n_heads * 2 * batch * queries * keys * self.head_dim
+        return {
+            "W_q": query_side,
+            "W_k": key_side,
+            "W_v": key_side,
+            "scores": attend,
+            "mix": attend,
+            "W_o": query_side,
+        }
+
+
+ANDREA_12M = HeadConfig(d_model=384, n_heads=12)
+ANDREA_120M = HeadConfig(d_model=768, n_heads=12)
+ANDREA_480M = HeadConfig(d_model=1536, n_heads=24)
+BASE_TRANSFORMER = HeadConfig(d_model=512, n_heads=8)
+
+
+def split_heads(x: torch.Tensor, n_heads: int) -> Shaped[torch.Tensor, "*batch h T d_k"]:
+    """Cut the width into heads: ``out[…, i, t, c] = x[…, t, i·d_k + c]``. A view, nothing moves.
+
+    ``x`` is (…, T, d_model). ``view`` names the two parts of the last axis; ``transpose``
+    swaps strides so that the head comes before the position. Rows of one head stay d_model numbers
+    apart in memory. Reshaping to (…, h, T, d_k) at once would instead deal out whole positions.
+
+    Raises ValueError when ``x`` has fewer than two axes, or as :class:`HeadConfig`.
+
+    >>> split_heads(torch.arange(8).reshape(2, 4), 2)
+    tensor([[[0, 1],
+             [4, 5]],
+    <BLANKLINE>
+            [[2, 3],
+             [6, 7]]])
+    """
+    if x.ndim < 2:
+        raise ValueError(f"expected (…, T, d_model), got shape {tuple(x.shape)}")
+    config = HeadConfig(x.shape[-1], n_heads)
+    x = x.view(*x.shape[:-1], n_heads, config.head_dim)  # (..., T, d_model) -> (..., T, h, d_k)
+    return x.transpose(-3, -2)  # (..., T, h, d_k) -> (..., h, T, d_k)
+
+
+def merge_heads(x: torch.Tensor) -> Shaped[torch.Tensor, "*batch T d_model"]:
+    """Put the heads side by side again: ``out[…, t, i·d_v + c] = x[…, i, t, c]``.
+
+    ``x`` is (…, h, T, d_v). Undoes :func:`split_heads` bit for bit. A copy, unless the rows of all
+    heads already lie side by side. Raises ValueError for fewer than three axes.
+
+    >>> merge_heads(split_heads(torch.arange(8).reshape(2, 4), 2))
+    tensor([[0, 1, 2, 3],
+            [4, 5, 6, 7]])
+    """
+    if x.ndim < 3:
+        raise ValueError(f"expected (…, h, T, d_v), got shape {tuple(x.shape)}")
+    x = x.transpose(-3, -2)  # (..., h, T, d_v) -> (..., T, h, d_v)
+    return x.flatten(-2)  # (..., T, h, d_v) -> (..., T, d_model)
+
+
+def _either(*numbers: int | None) -> str:
+    return " or ".join(str(n) for n in numbers if n)

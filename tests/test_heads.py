@@ -1,0 +1,202 @@
+"""Splitting width: what the configuration refuses, and where every number goes."""
+
+import re
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hydra_lib.heads import (
+    ANDREA_12M,
+    ANDREA_120M,
+    ANDREA_480M,
+    BASE_TRANSFORMER,
+    HeadConfig,
+    merge_heads,
+    split_heads,
+)
+
+B, h, T, d_k = 2, 3, 5, 7
+d_model = h * d_k
+
+
+def numbered(*shape):
+    """Every entry different, so that no two arrangements can agree by accident."""
+    return torch.arange(torch.Size(shape).numel()).reshape(shape)
+
+
+@pytest.mark.parametrize(
+    ("config", "d_model", "n_heads", "head_dim"),
+    [
+        (ANDREA_12M, 384, 12, 32),
+        (ANDREA_120M, 768, 12, 64),
+        (ANDREA_480M, 1536, 24, 64),
+        (BASE_TRANSFORMER, 512, 8, 64),
+    ],
+)
+def test_presets(config, d_model, n_heads, head_dim):
+    assert (config.d_model, config.n_heads, config.head_dim) == (d_model, n_heads, head_dim)
+
+
+def test_a_configuration_is_frozen_and_compares_by_value():
+    assert HeadConfig(768, 12) == ANDREA_120M
+    with pytest.raises(AttributeError):
+        ANDREA_120M.n_heads = 7
+
+
+def test_parameters_by_hand():
+    assert ANDREA_120M.parameters() == 2_359_296
+    assert 12 * ANDREA_120M.parameters() == 28_311_552
+    assert HeadConfig(21, 3).parameters(bias=True) == 4 * (21 * 21 + 21)
+    # The number of heads does not enter.
+    assert len({HeadConfig(768, n).parameters() for n in (1, 2, 12, 768)}) == 1
+
+
+def test_flops_by_hand():
+    """Width 6 as 2 heads of 3; 5 queries, 7 keys, 11 sequences."""
+    assert HeadConfig(6, 2).flops(5, 7, batch=11) == {
+        "W_q": 2 * 11 * 5 * 6 * 6,
+        "W_k": 2 * 11 * 7 * 6 * 6,
+        "W_v": 2 * 11 * 7 * 6 * 6,
+        "scores": 2 * 11 * 5 * 7 * 6,
+        "mix": 2 * 11 * 5 * 7 * 6,
+        "W_o": 2 * 11 * 5 * 6 * 6,
+    }
+    one, many = HeadConfig(768, 1).flops(128, 128), HeadConfig(768, 12).flops(128, 128)
+    assert one == many
+
+
+@pytest.mark.parametrize(
+    ("d_model", "n_heads", "message"),
+    [
+        (
+            768,
+            7,
+            "n_heads must divide d_model: got d_model=768, n_heads=7; nearest that divide: "
+            "n_heads 6 or 8, or d_model 763 or 770",
+        ),
+        (
+            13,
+            5,
+            "n_heads must divide d_model: got d_model=13, n_heads=5; nearest that divide: "
+            "n_heads 1 or 13, or d_model 10 or 15",
+        ),
+        (
+            5,
+            7,
+            "n_heads must divide d_model: got d_model=5, n_heads=7; nearest that divide: "
+            "n_heads 5, or d_model 7",
+        ),
+        (0, 1, "d_model must be a positive integer, got 0"),
+        (8, -2, "n_heads must be a positive integer, got -2"),
+        (8, True, "n_heads must be a positive integer, got True"),
+    ],
+)
+def test_refusals(d_model, n_heads, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        HeadConfig(d_model, n_heads)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 2000), st.integers(1, 200))
+def test_a_width_that_does_not_divide_never_passes(d_model, n_heads):
+    if d_model % n_heads == 0:
+        assert HeadConfig(d_model, n_heads).head_dim * n_heads == d_model
+        return
+    with pytest.raises(ValueError, match="nearest") as error:
+        HeadConfig(d_model, n_heads)
+    heads, widths = (
+        str(error.value).split("nearest that divide: n_heads ")[1].split(", or d_model ")
+    )
+    for suggestion in heads.split(" or "):
+        assert HeadConfig(d_model, int(suggestion))
+    for suggestion in widths.split(" or "):
+        assert HeadConfig(int(suggestion), n_heads)
+
+
+def is_a_split(split):
+    """Is out[b, i, t, c] = x[b, t, i·d_k + c] everywhere?"""
+    x = numbered(B, T, d_model)
+    out = split(x)
+    expected = torch.stack([x[..., i * d_k : (i + 1) * d_k] for i in range(h)], dim=1)
+    return out.shape == expected.shape and torch.equal(out, expected)
+
+
+def test_split_and_the_wrong_ways_to_split():
+    assert is_a_split(lambda x: split_heads(x, h))
+    # The missing transpose: the right shape, whole positions dealt out to the heads.
+    assert not is_a_split(lambda x: x.view(B, h, T, d_k))
+    # Heads and head width taken in the wrong order.
+    assert not is_a_split(lambda x: x.view(B, T, d_k, h).permute(0, 3, 1, 2))
+
+
+def is_a_merge(merge):
+    """Is out[b, t, i·d_k + c] = x[b, i, t, c] everywhere?"""
+    x = numbered(B, h, T, d_k)
+    out = merge(x)
+    expected = torch.cat([x[:, i] for i in range(h)], dim=-1)
+    return out.shape == expected.shape and torch.equal(out, expected)
+
+
+def test_merge_and_the_wrong_way_to_merge():
+    assert is_a_merge(merge_heads)
+    assert not is_a_merge(lambda x: x.reshape(B, T, d_model))
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.bool]
+)
+@pytest.mark.parametrize("batch", [(), (2,), (2, 13)])
+def test_merge_undoes_split_bit_for_bit(dtype, batch):
+    x = torch.randn(*batch, T, d_model, generator=torch.Generator().manual_seed(0)).to(dtype)
+    back = merge_heads(split_heads(x, h))
+    assert back.dtype == dtype
+    assert torch.equal(back, x)
+    heads = split_heads(x, h)
+    assert torch.equal(split_heads(merge_heads(heads), h), heads)
+
+
+def test_round_trip_alone_does_not_catch_a_missing_transpose():
+    """Two wrong reshapes undo each other, which is why the entries are checked one by one."""
+    x = numbered(B, T, d_model)
+    assert torch.equal(x.view(B, h, T, d_k).reshape(B, T, d_model), x)
+
+
+def test_a_split_is_a_view():
+    """Strides before and after: nothing moves, and a head's rows stay d_model numbers apart."""
+    x = torch.zeros(B, T, d_model)
+    heads = split_heads(x, h)
+    assert heads.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    assert x.view(B, T, h, d_k).stride() == (T * d_model, d_model, d_k, 1)
+    assert heads.stride() == (T * d_model, d_k, d_model, 1)
+    assert not heads[0, 0].is_contiguous()
+    packed = heads.contiguous()
+    assert packed.stride() == (h * T * d_k, T * d_k, d_k, 1)
+    assert packed[0, 0].is_contiguous()
+    # Back from the same memory, merging moves nothing either; from the packed one it must.
+    merged = merge_heads(heads)
+    assert merged.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    assert merge_heads(packed).untyped_storage().data_ptr() != packed.untyped_storage().data_ptr()
+
+
+def test_a_strided_input_can_be_split():
+    x = numbered(T, B, 2 * d_model).transpose(0, 1)[..., ::2]
+    assert torch.equal(split_heads(x, h), split_heads(x.contiguous(), h))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: split_heads(numbered(21), 3), "expected (…, T, d_model), got shape (21,)"),
+        (
+            lambda: split_heads(numbered(5, 21), 4),
+            "n_heads must divide d_model: got d_model=21, n_heads=4; nearest that divide: "
+            "n_heads 3 or 7, or d_model 20 or 24",
+        ),
+        (lambda: merge_heads(numbered(5, 7)), "expected (…, h, T, d_v), got shape (5, 7)"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        call()

@@ -1,0 +1,262 @@
+"""The moments of a score: by enumeration, by sampling; and what saturation does to a row."""
+
+import itertools
+import math
+import re
+from fractions import Fraction
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hydra_lib import boltzmann
+from hydra_lib.scaling import (
+    dot_product_moments,
+    measure_moments,
+    sample_scores,
+    saturation,
+)
+
+BANDS = 5  # standard errors: one honest sample in 1.7 million falls outside
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def inside(measured, expected):
+    """Do both measured moments agree with the expected ones, within BANDS standard errors?"""
+    mean, mean_error, variance, variance_error = measured
+    return (
+        abs(mean - expected.mean) <= BANDS * mean_error
+        and abs(variance - expected.variance) <= BANDS * variance_error
+    )
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 3])
+@pytest.mark.parametrize("numbers", [(0, 0, 1, 1), (2, 0, 1, 3), (1, -2, 3, 2), (5, 7, 0, 0)])
+def test_moments_by_enumeration(d_k, numbers):
+    """Entries that are μ − σ or μ + σ, each with probability 1/2: every outcome, in integers."""
+    mu_q, mu_k, sigma_q, sigma_k = numbers
+    qs = list(itertools.product((mu_q - sigma_q, mu_q + sigma_q), repeat=d_k))
+    ks = list(itertools.product((mu_k - sigma_k, mu_k + sigma_k), repeat=d_k))
+    scores = [sum(map(int.__mul__, q, k)) for q in qs for k in ks]
+    mean = Fraction(sum(scores), len(scores))
+    variance = Fraction(sum(s * s for s in scores), len(scores)) - mean**2
+    assert dot_product_moments(d_k, *numbers) == (mean, variance)
+
+
+def test_moments_by_hand():
+    assert dot_product_moments(64) == (0, 64)
+    # σ = 2 on both sides: 2⁴ · 256, not the 2² · 256 of a formula that counts σ² once.
+    assert dot_product_moments(256, sigma_q=2, sigma_k=2) == (0, 4096)
+    # μ = 1/2: 64 · (1 + 1/4 + 1/4), and the mean 64 / 4.
+    assert dot_product_moments(64, mu_q=0.5, mu_k=0.5) == (16, 96)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 512), *[st.floats(-9, 9, allow_subnormal=False)] * 2, *[st.floats(0, 9)] * 2)
+def test_swapping_q_and_k_changes_nothing(d_k, mu_q, mu_k, sigma_q, sigma_k):
+    one = dot_product_moments(d_k, mu_q, mu_k, sigma_q, sigma_k)
+    two = dot_product_moments(d_k, mu_k, mu_q, sigma_k, sigma_q)
+    assert one == pytest.approx(two, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("d_k", "numbers"),
+    [
+        (1, {}),
+        (64, {}),
+        (256, {"sigma_q": 2, "sigma_k": 2}),
+        (64, {"mu_q": 0.5, "mu_k": 0.5}),
+        (37, {"mu_q": -1.0, "mu_k": 0.3, "sigma_q": 0.7, "sigma_k": 1.9}),
+        (64, {"sigma_q": 1 / 8}),
+    ],
+)
+def test_sampled_scores_have_the_moments(d_k, numbers):
+    scores = sample_scores(20_000, 1, d_k, **numbers, generator=seeded())
+    expected = dot_product_moments(d_k, **numbers)
+    measured = measure_moments(scores)
+    assert inside(measured, expected)
+    # The band is narrow enough to tell d_k from d_k + 20 %.
+    assert not inside(measured, expected._replace(variance=1.2 * expected.variance))
+
+
+def test_where_the_premises_fail():
+    """Equal, or half correlated, q and k; uniform entries do no harm."""
+    g = seeded(1)
+    q, noise = torch.randn(2, 20_000, 61, generator=g).unbind()
+    unit = dot_product_moments(61)
+    assert inside(measure_moments((q * noise).sum(-1)), unit)
+    # k = q: the mean is d_k, the variance 2 d_k.
+    assert inside(measure_moments((q * q).sum(-1)), unit._replace(mean=61, variance=122))
+    # Correlation ρ: the mean is ρ d_k, the variance (1 + ρ²) d_k.
+    k = 0.5 * q + math.sqrt(0.75) * noise
+    assert inside(measure_moments((q * k).sum(-1)), unit._replace(mean=30.5, variance=76.25))
+    # No normal distribution is needed.
+    q, k = math.sqrt(12) * (torch.rand(2, 20_000, 61, generator=g) - 0.5)
+    assert inside(measure_moments((q * k).sum(-1)), unit)
+
+
+def test_one_shared_input():
+    """Over random weights, q and k may share their input; over inputs another law holds."""
+    g, d_model, d_k, n = seeded(2), 17, 13, 20_000
+    x = torch.randn(d_model, generator=g)
+    w_q, w_k = torch.randn(2, n, d_k, d_model, generator=g) / math.sqrt(d_model)
+    sigma = (x.norm() / math.sqrt(d_model)).item()
+    over_weights = ((w_q @ x) * (w_k @ x)).sum(-1)
+    expected = dot_product_moments(d_k, sigma_q=sigma, sigma_k=sigma)
+    assert inside(measure_moments(over_weights), expected)
+    # Weights fixed, x its own key: s = xᵀ M x has mean tr M and variance 2 ‖(M + Mᵀ)/2‖².
+    m = w_q[0].T @ w_k[0]
+    x = torch.randn(n, d_model, generator=g)
+    over_inputs = measure_moments((x @ m * x).sum(-1))
+    symmetric = (m + m.T) / 2
+    law = expected._replace(mean=m.trace().item(), variance=2 * symmetric.square().sum().item())
+    assert inside(over_inputs, law)
+    assert not inside(over_inputs, dot_product_moments(d_k))
+
+
+def test_sampler_shape_device_and_seed():
+    one = sample_scores(5, 3, 7, generator=seeded(3))
+    assert one.shape == (5, 3)
+    assert one.dtype == torch.float32
+    torch.testing.assert_close(one, sample_scores(5, 3, 7, generator=seeded(3)), rtol=0, atol=0)
+    # No spread: every score is d_k μ_q μ_k.
+    still = sample_scores(2, 3, 7, 2, 3, 0, 0, generator=seeded())
+    assert (still == 42).all()
+
+
+def test_rows_share_a_query_and_nothing_else():
+    """Within a row scores have the query's norm in common, so their squares are correlated."""
+    s = sample_scores(40_000, 2, 3, generator=seeded(4))
+    squares = s.square()
+    within = torch.corrcoef(squares.T)[0, 1]
+    across = torch.corrcoef(torch.stack([squares[:-1, 0], squares[1:, 0]]))[0, 1]
+    assert within > 0.1
+    assert abs(across) < 0.03
+
+
+def test_measured_moments_by_hand():
+    """1, 1, 5, 5: mean 3, squared gaps 4, fourth powers 16, so m₄ − m₂² = 0."""
+    got = measure_moments(torch.tensor([1.0, 1.0, 5.0, 5.0], dtype=torch.float16))
+    assert got == (3.0, 1.0, 16 / 3, 0.0)
+    # 0, 0, 0, 4: mean 1, m₂ = 3, m₄ = (3 + 81) / 4 = 21.
+    got = measure_moments(torch.tensor([[0.0, 0.0], [0.0, 4.0]]))
+    assert got == pytest.approx((1.0, math.sqrt(3) / 2, 4.0, math.sqrt(3)))
+
+
+def test_saturation_by_hand():
+    n, tau = 5, 3.0
+    uniform = saturation(torch.zeros(2, n, dtype=torch.float64), tau)
+    expected = (math.log(n), math.sqrt(n - 1) / (n * tau), 1 / (n * tau))
+    for got, value in zip(uniform, expected, strict=True):
+        torch.testing.assert_close(got, torch.full((2,), value, dtype=torch.float64))
+    # Weights 3/4 and 1/4: J = 3/16 · [[1, −1], [−1, 1]], whose only eigenvalue is 3/8.
+    got = saturation(torch.tensor([math.log(3), 0.0], dtype=torch.float64))
+    assert got.frobenius.item() == pytest.approx(3 / 8)
+    assert got.spectral.item() == pytest.approx(3 / 8)
+    assert got.entropy.item() == pytest.approx(math.log(4) - 0.75 * math.log(3))
+    assert all(x == 0 for x in saturation(torch.tensor([1000.0, 0.0, 0.0])))
+    assert all(x == 0 for x in saturation(torch.tensor([-torch.inf, -torch.inf])))
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=7), st.floats(0.1, 10))
+def test_saturation_against_autograd_and_bounds(values, tau):
+    s = torch.tensor(values, dtype=torch.float64)
+    got = saturation(s, tau)
+    J = torch.autograd.functional.jacobian(lambda x: boltzmann.probabilities(x, tau), s)
+    singular = torch.linalg.svdvals(J)
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    torch.testing.assert_close(got.spectral, singular[0], **close)
+    torch.testing.assert_close(got.frobenius, singular.square().sum().sqrt(), **close)
+    torch.testing.assert_close(got.entropy, boltzmann.entropy(s, tau), **close)
+    assert got.spectral <= 0.5 / tau + 1e-9
+    assert -1e-12 <= got.entropy <= math.log(len(values)) + 1e-12
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_saturation_keeps_the_dtype(dtype):
+    s = torch.tensor([[1.0, 0.5, -2.0]], dtype=dtype)
+    for got, exact in zip(saturation(s, 0.5), saturation(s.double(), 0.5), strict=True):
+        assert got.dtype == dtype
+        torch.testing.assert_close(got.double(), exact, rtol=2 * torch.finfo(dtype).eps, atol=0)
+
+
+def test_scaling_holds_back_saturation():
+    """Unscaled rows freeze as d_k grows; scaled by 1/√d_k they stay as they were."""
+
+    def rows(d_k, scaled):
+        s = sample_scores(200, 32, d_k, generator=seeded(5))
+        return torch.stack(saturation(s / d_k**0.5 if scaled else s))  # (3 measures, rows)
+
+    widths = 16, 128, 1024
+    raw = torch.stack([rows(d_k, scaled=False) for d_k in widths])
+    scaled = torch.stack([rows(d_k, scaled=True) for d_k in widths])
+    typical = raw.median(-1).values  # (widths, measures)
+    assert (typical.diff(dim=0) < 0).all()
+    assert (typical[2] < 0.02 * typical[0]).all()
+    kept = scaled.median(-1).values
+    assert (kept / kept[0] - 1).abs().max() < 0.1
+    # The gradient does not vanish everywhere: the few rows with a near tie carry the mean.
+    assert (raw[2].mean(-1) > 20 * typical[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: dot_product_moments(0),
+            ValueError,
+            "d_k must be a positive integer, got 0",
+        ),
+        (
+            lambda: dot_product_moments(True),
+            ValueError,
+            "d_k must be a positive integer, got True",
+        ),
+        (lambda: dot_product_moments(3, math.nan), ValueError, "mu_q must be finite, got nan"),
+        (lambda: dot_product_moments(3, 0, math.inf), ValueError, "mu_k must be finite, got inf"),
+        (
+            lambda: dot_product_moments(3, sigma_q=-1),
+            ValueError,
+            "sigma_q must be finite and at least 0, got -1",
+        ),
+        (
+            lambda: dot_product_moments(3, sigma_k=math.nan),
+            ValueError,
+            "sigma_k must be finite and at least 0, got nan",
+        ),
+        (
+            lambda: sample_scores(0, 1, 3, generator=seeded()),
+            ValueError,
+            "rows must be a positive integer, got 0",
+        ),
+        (
+            lambda: sample_scores(1, -1, 3, generator=seeded()),
+            ValueError,
+            "keys must be a positive integer, got -1",
+        ),
+        (
+            lambda: measure_moments(torch.tensor([1, 2])),
+            TypeError,
+            "scores must be floating point, got torch.int64",
+        ),
+        (
+            lambda: measure_moments(torch.tensor([1.0])),
+            ValueError,
+            "a variance needs at least two scores, got 1",
+        ),
+        (
+            lambda: saturation(torch.zeros(3), 0.0),
+            ValueError,
+            "tau must lie in (0, ∞], got 0: a frozen row has no finite Jacobian",
+        ),
+        (lambda: saturation(torch.zeros(3), -1.0), ValueError, "tau must lie in [0, ∞], got -1.0"),
+    ],
+)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        call()
