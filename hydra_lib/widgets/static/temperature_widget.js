@@ -1,5 +1,5 @@
 import { boltzmann, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
-import { choice, el, follow, heat, number, slider, svg, table, update } from "./ui.js";
+import { choice, columnHeads, el, field, follow, heat, number, slider, svg, table, update } from "./ui.js";
 
 const EXAMPLES = {
   "One clear winner": [3, 1, 0.5, 0, -1],
@@ -19,30 +19,20 @@ const HEIGHT = 96;
 const decode = (x) => (x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
 const encode = (x) => (x === Infinity ? "inf" : x);
 
-/** What a reader may type: a number, "inf", "∞". Anything else is undefined. */
+/** What a reader may type: a number, "inf", "∞". */
 function parse(text) {
   const trimmed = text.trim().toLowerCase();
   if (["∞", "inf", "infinity"].includes(trimmed)) return Infinity;
   const value = trimmed === "" ? NaN : Number(trimmed);
-  return value >= 0 ? value : undefined;
+  if (!(value >= 0)) throw new Error(`τ must be a number from 0 to ∞, got “${text}”`);
+  return value;
 }
 
 function render({ model, el: root }) {
   const set = (tau) => update(model, { tau: encode(tau) });
   const temperature = slider("Temperature τ", { min: 0, max: STEPS }, (position) =>
     set(temperatureAt(position)));
-  const problem = el("span", { class: "hydra-problem", role: "alert" });
-  const field = el("input", {
-    type: "text", inputmode: "decimal", size: 7, "data-lm-suppress-shortcuts": "true",
-    onchange: () => {
-      const tau = parse(field.value);
-      const wrong = tau === undefined;
-      field.setAttribute("aria-invalid", wrong);
-      problem.textContent = wrong ? `τ must be a number from 0 to ∞, got “${field.value}”` : "";
-      if (!wrong) set(tau);
-    },
-  });
-  const typed = el("label", { class: "hydra-control" }, el("span", {}, "or type τ"), field, problem);
+  const typed = field("or type τ", parse, set);
   const example = choice("Example", [["", "as given"], ...Object.keys(EXAMPLES).map((k) => [k, k])],
     (name) => update(model, { scores: EXAMPLES[name] ?? given }));
   const given = model.get("scores");
@@ -52,7 +42,7 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, temperature.root, typed, example.root),
+    el("div", { class: "hydra-controls" }, temperature.root, typed.root, example.root),
     el("div", { class: "hydra-panels" }, states, charts),
     summary,
   );
@@ -63,9 +53,7 @@ function render({ model, el: root }) {
   const prepare = (scores) => {
     drawn = JSON.stringify(scores);
     rows = table("Each state (key): energy and probability", scores.length, 3, (i) => i + 1);
-    rows.root.prepend(el("thead", {}, el("tr", {},
-      ...["state", "E = −s", "p", ""].map((h) => el(h ? "th" : "td", { scope: h && "col" }, h)))));
-    rows.root.prepend(rows.root.querySelector("caption"));
+    columnHeads(rows, "state", ["E = −s", "p", ""]);
     rows.cells.forEach((cells, i) => {
       cells[0].textContent = number(-scores[i] || 0);
       cells[2].className = "hydra-bar";
@@ -83,9 +71,7 @@ function render({ model, el: root }) {
     if (JSON.stringify(scores) !== drawn) prepare(scores);
     const now = boltzmann(scores, tau);
     temperature.set(positionOf(tau), number(tau));
-    if (document.activeElement !== field || parse(field.value) !== undefined) {
-      field.value = number(tau);
-    }
+    typed.set(number(tau));
     rows.cells.forEach((cells, i) => {
       cells[1].textContent = number(now.p[i]);
       cells[2].style = heat(now.p[i]);

@@ -42,6 +42,42 @@ export function choice(label, options, onChange) {
   return { root: el("label", { class: "hydra-control" }, el("span", {}, label), select), select };
 }
 
+export function checkbox(label, onChange) {
+  const input = el("input", { type: "checkbox", onchange: () => onChange(input.checked) });
+  return { root: el("label", { class: "hydra-control hydra-check" }, input, el("span", {}, label)), input };
+}
+
+/** A labelled field for typing. `read` turns the text into a value or throws what is wrong with it. */
+export function field(label, read, onValue) {
+  const problem = el("span", { class: "hydra-problem", role: "alert" });
+  const tell = (message) => {
+    input.setAttribute("aria-invalid", message !== "");
+    problem.textContent = message;
+  };
+  const input = el("input", {
+    type: "text", inputmode: "decimal", size: 7, "data-lm-suppress-shortcuts": "true",
+    onchange: () => {
+      let value;
+      try {
+        value = read(input.value);
+      } catch (error) {
+        tell(error.message);
+        return;
+      }
+      tell("");
+      onValue(value);
+    },
+  });
+  const root = el("label", { class: "hydra-control" }, el("span", {}, label), input, problem);
+  const set = (text) => {
+    // What the reader has just been told about stays there to be corrected.
+    if (document.activeElement === input && problem.textContent) return;
+    tell("");
+    input.value = text;
+  };
+  return { root, input, set };
+}
+
 /** Background of a weight between 0 and 1; the table cell also prints the number. */
 export function heat(weight) {
   return `--heat:${(100 * Math.min(1, Math.max(0, weight))).toFixed(1)}%`;
@@ -57,6 +93,34 @@ export function table(caption, rows, columns, rowHead) {
   const root = el("table", { class: "hydra-table" },
     el("caption", {}, caption), el("tbody", {}, ...body));
   return { root, cells, rows: body };
+}
+
+/** Names over the columns of a table; `corner` stands over its row heads. */
+export function columnHeads({ root }, corner, heads) {
+  root.querySelector("caption").after(el("thead", {}, el("tr", {}, ...[corner, ...heads].map((head) =>
+    (head === "" ? el("td") : el("th", { scope: "col" }, head))))));
+}
+
+const STEPS_OF_KEY = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** One tab stop for a grid of buttons; arrow keys move inside it. Returns what moves the tab stop. */
+export function roving(rows) {
+  const rest = (stop) => {
+    for (const button of rows.flat()) button.tabIndex = button === stop ? 0 : -1;
+  };
+  rows.forEach((row, i) => row.forEach((button, j) => {
+    button.setAttribute("data-lm-suppress-shortcuts", "true");
+    button.addEventListener("focus", () => rest(button));
+    button.addEventListener("keydown", (event) => {
+      const step = STEPS_OF_KEY[event.key];
+      if (!step) return;
+      event.preventDefault();
+      event.stopPropagation();
+      rows[i + step[0]]?.[j + step[1]]?.focus();
+    });
+  }));
+  rest(rows[0][0]);
+  return rest;
 }
 
 const SVG = "http://www.w3.org/2000/svg";
