@@ -1,7 +1,8 @@
-"""A system Chromium, the built site on a local server, pages that tell what they said."""
+"""A system Chromium, the built site on a local server, pages of widgets, and what they said."""
 
 import functools
 import http.server
+import json
 import os
 import shutil
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
+HOST = ROOT / "book" / "_static" / "widget_host.js"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -91,3 +93,65 @@ def open_page(chromium):
     for context in contexts:
         context.close()
     assert problems == []
+
+
+@pytest.fixture
+def widget_page(open_page, tmp_path):
+    """``widget_page(*widgets)`` opens a page that holds just these, as the book would show them."""
+    from ipywidgets.embed import embed_data
+
+    servers = []
+
+    def load(*widgets, fragment="", **options):
+        data = embed_data(views=widgets, drop_defaults=False)
+        text = "<!doctype html><meta charset=utf-8><title>widgets</title>"
+        text += "<meta name=viewport content='width=device-width'><link rel=icon href='data:,'>"
+        text += f"<script>{HOST.read_text('utf-8')}</script>"
+        kinds = [("state", data["manager_state"])] + [("view", view) for view in data["view_specs"]]
+        for kind, content in kinds:
+            body = json.dumps(content).replace("</", "<\\/")
+            mime = f"application/vnd.jupyter.widget-{kind}+json"
+            text += f"<div><script type='{mime}'>{body}</script></div>"
+        folder = tmp_path / "html"
+        folder.mkdir(exist_ok=True)
+        (folder / "widgets.html").write_text(text, "utf-8")
+        servers.append(serve(tmp_path))
+        address = f"http://127.0.0.1:{servers[-1].server_port}/html/widgets.html"
+        page = open_page(address + fragment, **options)
+        for widget in widgets:
+            page.wait_for_selector(f"[data-ready={widget.name}]")
+        return page
+
+    yield load
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def in_browser(chromium, module, expression, cases):
+    """``expression`` of each case ``c``, with the exports of a static module as ``m``, as JSON."""
+    from hydra_lib.widgets._bundle import bundle
+
+    page = chromium.new_page()
+    try:
+        return page.evaluate(
+            f"""async ([source, cases]) => {{
+                const url = URL.createObjectURL(new Blob([source], {{type: "text/javascript"}}));
+                const m = await import(url);
+                const real = (x) => ({{"inf": Infinity, "-inf": -Infinity}})[x] ?? x;
+                return JSON.stringify(cases.map((c) => {expression}),
+                    (_, x) => x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
+            }}""",
+            [bundle(module), cases],
+        )
+    finally:
+        page.close()
+
+
+def numbers(text):
+    return json.loads(text, parse_constant=None)
+
+
+def extended(x):
+    """Nested lists of numbers, infinities as :func:`in_browser` writes them."""
+    return [extended(y) for y in x] if isinstance(x, list) else float(x)

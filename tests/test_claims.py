@@ -1,20 +1,37 @@
 """Each verdict on the claims page, as a test that fails when it stops being true."""
 
+import math
 import re
 from pathlib import Path
 
+import pytest
 import torch
 
 from hydra_lib import (
+    ANDREA_12M,
+    ANDREA_120M,
+    ANDREA_480M,
+    BASE_TRANSFORMER,
+    HeadConfig,
+    MultiHeadAttention,
     apply_mask,
     causal_mask,
     decay,
+    dot_product_moments,
     entropy,
     mean_energy,
+    measure_moments,
+    merge_heads,
     probabilities,
     running_mean,
     running_sum,
+    sample_scores,
+    saturation,
+    scaled_dot_product_attention,
+    split_heads,
+    trace,
 )
+from hydra_lib.show import record
 
 PAGE = Path(__file__).parents[1] / "book" / "claims.md"
 FUTURE = ~causal_mask(5)
@@ -78,10 +95,11 @@ def test_B9():
 
 
 def test_B10():
-    x = torch.tensor([0.1, 20.0], dtype=torch.float64)
-    ratio = (-x).exp() * x.expm1()  # Boltzmann over Bose–Einstein
-    assert ratio[0] < 0.1
-    torch.testing.assert_close(ratio[1], torch.tensor(1.0).double(), rtol=1e-8, atol=0)
+    photons = torch.arange(4000, dtype=torch.float64)
+    for tau in (0.3, 10.0):
+        planck = 1 / torch.tensor(1 / tau, dtype=torch.float64).expm1()
+        torch.testing.assert_close(mean_energy(-photons, tau), planck)
+        assert math.exp(-1 / tau) < 0.99 * planck  # a single photon's factor is not it
 
 
 def test_B14():
@@ -91,3 +109,228 @@ def test_B14():
     )
     deviation = ((row * (values - row @ values) ** 2).sum() / 1_000_000).sqrt()
     assert (values[draws].mean() - row @ values).abs() < 4 * deviation
+
+
+def worlds(n=20_000, **world):
+    return measure_moments(sample_scores(n, 1, generator=torch.Generator().manual_seed(0), **world))
+
+
+def heads_layer(d=12, h=3):
+    layer = MultiHeadAttention(HeadConfig(d, h), generator=torch.Generator().manual_seed(0))
+    x = torch.randn(2, 5, d, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return layer.double(), x
+
+
+def rows(group):
+    return [r for r in record("attention")["rows"] if r["group"] == group]
+
+
+def test_H1():
+    q, k = scores(1)[:3], scores(2)  # 3 queries, 5 keys
+    steps = trace(q, k, k)
+    assert steps.scores.shape == (3, 5)
+    torch.testing.assert_close(steps.scores[2, 4], (q[2] * k[4]).sum())
+
+
+def test_H2():
+    for d_k in (16, 256):
+        measured = worlds(d_k=d_k)
+        assert abs(measured.variance / d_k - 1) < 4 * measured.variance_error / d_k
+    q = torch.randn(20_000, 64, generator=torch.Generator().manual_seed(0))
+    correlated = measure_moments((q * q).sum(-1) / 8)
+    assert correlated.mean > 7  # k = q: unit variances, but the mean grows like √d_k
+
+
+def test_H16():
+    counts = {sum(HeadConfig(768, h).flops(97, 89).values()) for h in (1, 2, 12, 24)}
+    assert len(counts) == 1
+    assert len({HeadConfig(768, h).parameters() for h in (1, 2, 12, 24)}) == 1
+    few = [r["p50"] for r in rows("heads") if r["sizes"]["n_heads"] == 12]
+    assert all(0.75 < ratio < 1.25 for ratio in few)
+
+
+def test_H17():
+    layer, x = heads_layer()
+    steps = layer.trace(x, x, x)
+    for i in range(3):
+        own = slice(4 * i, 4 * i + 4)
+        q, k, v = (x @ w.weight[own].T for w in (layer.W_q, layer.W_k, layer.W_v))
+        torch.testing.assert_close(steps.heads[:, i], scaled_dot_product_attention(q, k, v))
+    torch.testing.assert_close(layer(x, x, x), layer.to_torch()(x, x, x)[0])
+
+
+def test_H18():
+    plain = [r for r in rows("recurrent") if r["what"] == "weighted mean alone"]
+    for width in (128, 512):
+        ratio = {r["sizes"]["length"]: r["p50"] for r in plain if r["sizes"]["width"] == width}
+        assert ratio[min(ratio)] > 1 > ratio[max(ratio)]
+
+
+def test_W1():
+    assert [c.head_dim for c in (ANDREA_12M, ANDREA_120M, ANDREA_480M)] == [32, 64, 64]
+
+
+def test_W2():
+    with pytest.raises(ValueError, match="got d_model=768, n_heads=7; nearest that divide"):
+        HeadConfig(768, 7)
+
+
+def test_W3():
+    generator = torch.Generator().manual_seed(0)
+    X, W = (torch.randint(-9, 10, s, generator=generator).double() for s in ((5, 12), (12, 12)))
+    for i in range(3):
+        own = slice(4 * i, 4 * i + 4)
+        assert torch.equal((X @ W)[:, own], X @ W[:, own])
+
+
+def test_W4():
+    layer = MultiHeadAttention(ANDREA_120M, generator=torch.Generator())
+    count = sum(p.numel() for p in layer.parameters())
+    assert count == 4 * 768**2 == 2_359_296
+    assert 12 * count == 28_311_552
+    assert round(12 * count / 120e6, 3) == 0.236
+
+
+def test_W5():
+    ratio = {(r["what"], r["sizes"]["batch"], r["sizes"]["length"]): r["p50"] for r in rows("loop")}
+    assert ratio["attention of 12 heads", 1, 1] > 2
+    assert ratio["attention of 12 heads", 1, 512] < 1.5
+
+
+def test_W6():
+    _, x = heads_layer()
+    for h in (1, 2, 3, 4, 6, 12):
+        assert torch.equal(merge_heads(split_heads(x, h)), x)
+
+
+def test_W7():
+    layer, x = heads_layer()
+    steps = layer.trace(x, x, x)
+    torch.testing.assert_close(layer.contributions(steps.heads).sum(1), steps.output)
+    changed = steps.heads.clone()
+    changed[:, 0] += 1
+    assert torch.equal(merge_heads(changed)[..., 4:], steps.merged[..., 4:])
+    assert ((layer.combine(changed) - steps.output).abs() > 1e-6).all()
+
+
+def test_W10():
+    x = torch.arange(30).reshape(5, 6)
+    split = split_heads(x, 3)
+    assert not split.is_contiguous()
+    assert split.stride() == (2, 6, 1)  # rows of a head stay d_model apart
+    assert split.data_ptr() == x.data_ptr()
+
+
+def test_W11():
+    included = [r["p50"] for r in rows("strides") if "packing included" in r["what"]]
+    assert sum(ratio < 1.05 for ratio in included) > len(included) / 2
+
+
+def test_W14():
+    layer, x = heads_layer()
+    products = [m for m in layer.modules() if isinstance(m, torch.nn.Linear)]
+    assert len(products) == 4
+    shapes = [tuple(t.shape) for t in layer.trace(x, x, x)]
+    assert shapes[0] == shapes[-1] == (2, 5, 12)
+    assert shapes[3] == shapes[10] == (2, 3, 5, 4)
+
+
+def test_B1():
+    x = torch.randint(-999, 999, (6, 4), generator=torch.Generator().manual_seed(0)).double()
+    assert (x @ x.T).unique().numel() == 6 * 7 // 2
+    y = torch.randint(-999, 999, (6, 4), generator=torch.Generator().manual_seed(1)).double()
+    assert (x @ y.T).unique().numel() == 36
+
+
+def test_B2():
+    class Counted(float):
+        count = 0
+
+        def __mul__(self, other):
+            Counted.count += 1
+            return Counted(float(self) * float(other))
+
+    sum(Counted(1) * Counted(1) for _ in range(8192))
+    assert Counted.count == 8192
+
+
+def test_B3():
+    n, d = 1024, 8192
+    assert n * d**2 == 68_719_476_736
+    assert n * (n + 1) // 2 * d == 4_299_161_600
+    assert n * (n + 1) // 2 * d**2 == 35_218_731_827_200
+
+
+def test_B5():
+    def saved(n, d=1024, d_k=64):
+        return n**2 * d - (n**2 * d_k + 2 * n * d * d_k)
+
+    assert saved(136) < 0 < saved(137)
+
+
+def test_B6():
+    q, k = scores(1)[0], scores(2)[0]
+    cosine = torch.nn.functional.cosine_similarity(q, k, dim=0)
+    torch.testing.assert_close(q @ k, q.norm() * k.norm() * cosine)
+
+
+def test_B7():
+    s = scores(1) @ scores(2).T
+    torch.testing.assert_close((s.exp() / s.exp().sum(1, True)).sum(1), torch.ones(5).double())
+    assert ((s.exp() / s.diagonal().exp().sum()).sum(1) - 1).abs().max() > 0.5
+
+
+def test_B11():
+    for d_k, sigma, mu in ((256, 2.0, 0.0), (64, 1.0, 0.5)):
+        world = {"d_k": d_k, "mu_q": mu, "mu_k": mu, "sigma_q": sigma, "sigma_k": sigma}
+        exact = dot_product_moments(**world).variance
+        assert exact == d_k * (sigma**4 + 2 * mu**2 * sigma**2)
+        measured = worlds(**world)
+        assert abs(measured.variance - exact) < 4 * measured.variance_error
+        assert abs(measured.variance - sigma**2 * d_k) > 10 * measured.variance_error
+
+
+def test_B12():
+    generator = torch.Generator().manual_seed(4)
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=generator)
+
+    x, (W_q, W_k) = normal(32), normal(2, 20_000, 16, 32) / 32**0.5
+    over_weights = measure_moments(((W_q @ x) * (W_k @ x)).sum(-1))
+    assert abs(over_weights.mean) < 4 * over_weights.mean_error
+    xs, (W_q, W_k) = normal(20_000, 32), normal(2, 16, 32) / 32**0.5
+    W_k = (W_q + W_k) / 2**0.5  # as training would align them
+    over_inputs = measure_moments(((xs @ W_q.T) * (xs @ W_k.T)).sum(-1))
+    trace_of = (W_q.T @ W_k).trace().item()
+    assert abs(over_inputs.mean - trace_of) < 4 * over_inputs.mean_error
+    assert over_inputs.mean > 10 * over_inputs.mean_error
+
+
+def test_B13():
+    in_use = []
+    for d_k in (16, 256):
+        s = sample_scores(500, 16, d_k, generator=torch.Generator().manual_seed(0))
+        in_use.append(entropy(s, d_k**0.5).exp().mean())
+    assert all(8 < keys < 14 for keys in in_use)
+
+
+def test_B15():
+    layer, x = heads_layer()
+    assert layer.trace(x, x, x).merged.shape[-1] == 12
+    assert layer.W_o.weight.shape == (12, 12)
+
+
+def test_B16():
+    assert BASE_TRANSFORMER.head_dim == 64
+    one, eight = (HeadConfig(512, h).flops(64, 64)["scores"] for h in (1, 8))
+    assert one == eight  # in total
+
+
+def test_B18():
+    norms = []
+    for d_k in (4, 64, 1024):
+        s = sample_scores(500, 16, d_k, generator=torch.Generator().manual_seed(0))
+        norms.append(saturation(s).frobenius.mean().item())
+    assert norms == sorted(norms, reverse=True)
+    assert norms[-1] < norms[0] / 3

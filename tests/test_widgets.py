@@ -6,15 +6,13 @@ import re
 
 import pytest
 import torch
-from ipywidgets.embed import embed_data
 from playwright.sync_api import expect
 
 from hydra_lib import aggregation, boltzmann, masking
 from hydra_lib.widgets import AggregationWidget, MaskWidget, TemperatureWidget
 from hydra_lib.widgets._bundle import STATIC, bundle
-from tests.conftest import ROOT, serve
+from tests.conftest import extended, in_browser, numbers
 
-HOST = ROOT / "book" / "_static" / "widget_host.js"
 browser = pytest.mark.browser
 
 
@@ -28,6 +26,11 @@ browser = pytest.mark.browser
         (lambda: AggregationWidget([[1], [2, 3]]), "values must be a matrix"),
         (lambda: MaskWidget([[1, 2]]), "scores must be square, got 1 × 2"),
         (lambda: MaskWidget([[1, 2], [3, 4]], [[True]]), "mask must be 2 × 2, got 1 × 1"),
+        (
+            lambda: MaskWidget([[1]]).set_trait("scores", [[1, 2], [3, 4]]),
+            "scores must be 1 × 1, got 2 × 2",
+        ),
+        (lambda: AggregationWidget([[1]]).set_trait("values", []), "values must be a matrix"),
         (lambda: TemperatureWidget([]), "scores must be at least one number, finite or −∞, got []"),
         (lambda: TemperatureWidget([math.nan]), "scores must be at least one number"),
         (lambda: TemperatureWidget([1], tau=-1), "tau must lie in [0, ∞], got -1.0"),
@@ -57,32 +60,6 @@ def test_a_bundle_is_one_module(name):
 
 
 # --- arithmetic -------------------------------------------------------------------------------
-
-
-def in_browser(chromium, module, expression, cases):
-    """``expression`` of each case, with the exports of a static module as ``m``."""
-    page = chromium.new_page()
-    try:
-        return page.evaluate(
-            f"""async ([source, cases]) => {{
-                const url = URL.createObjectURL(new Blob([source], {{type: "text/javascript"}}));
-                const m = await import(url);
-                const real = (x) => ({{"inf": Infinity, "-inf": -Infinity}})[x] ?? x;
-                return JSON.stringify(cases.map((c) => {expression}),
-                    (_, x) => x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
-            }}""",
-            [bundle(module), cases],
-        )
-    finally:
-        page.close()
-
-
-def numbers(text):
-    return json.loads(text, parse_constant=None)
-
-
-def extended(x):
-    return [extended(y) for y in x] if isinstance(x, list) else float(x)
 
 
 @browser
@@ -497,40 +474,23 @@ def test_mask_controls(open_page, site):
 
 
 @browser
-def test_two_widgets_of_one_class_do_not_disturb_each_other(open_page, tmp_path):
+def test_two_widgets_of_one_class_do_not_disturb_each_other(widget_page):
     first = TemperatureWidget([1, 0], name="first")
     second = TemperatureWidget([2, 0], name="second", tau=3.0)
-    data = embed_data(views=[first, second], drop_defaults=False)
-    page_text = "<!doctype html><meta charset=utf-8><title>two</title><link rel=icon href='data:,'>"
-    page_text += f"<script>{HOST.read_text('utf-8')}</script>"
-    kinds = [("state", data["manager_state"])] + [("view", view) for view in data["view_specs"]]
-    for kind, content in kinds:
-        body = json.dumps(content).replace("</", "<\\/")
-        page_text += (
-            f"<div><script type='application/vnd.jupyter.widget-{kind}+json'>{body}</script></div>"
-        )
-    folder = tmp_path / "html"
-    folder.mkdir()
-    (folder / "two.html").write_text(page_text, "utf-8")
-    server = serve(tmp_path)
-    try:
-        page = open_page(f"http://127.0.0.1:{server.server_port}/html/two.html")
-        sliders = page.get_by_label("Temperature τ")
-        expect(sliders).to_have_count(2)
-        one, two = page.locator("[data-ready=first]"), page.locator("[data-ready=second]")
-        before = two.inner_text()
-        sliders.nth(0).focus()
-        page.keyboard.press("Home")
-        expect(one.locator(".hydra-summary")).to_contain_text("Frozen")
-        assert two.inner_text() == before
-        sliders.nth(1).focus()
-        page.keyboard.press("End")
-        expect(two.locator(".hydra-summary")).to_contain_text("Melted")
-        expect(one.locator(".hydra-summary")).to_contain_text("Frozen")
-        page.wait_for_url("**#first.tau=0&second.tau=inf")
-        page.reload()
-        expect(one.locator(".hydra-summary")).to_contain_text("Frozen")
-        expect(two.locator(".hydra-summary")).to_contain_text("Melted")
-    finally:
-        server.shutdown()
-        server.server_close()
+    page = widget_page(first, second)
+    sliders = page.get_by_label("Temperature τ")
+    expect(sliders).to_have_count(2)
+    one, two = page.locator("[data-ready=first]"), page.locator("[data-ready=second]")
+    before = two.inner_text()
+    sliders.nth(0).focus()
+    page.keyboard.press("Home")
+    expect(one.locator(".hydra-summary")).to_contain_text("Frozen")
+    assert two.inner_text() == before
+    sliders.nth(1).focus()
+    page.keyboard.press("End")
+    expect(two.locator(".hydra-summary")).to_contain_text("Melted")
+    expect(one.locator(".hydra-summary")).to_contain_text("Frozen")
+    page.wait_for_url("**#first.tau=0&second.tau=inf")
+    page.reload()
+    expect(one.locator(".hydra-summary")).to_contain_text("Frozen")
+    expect(two.locator(".hydra-summary")).to_contain_text("Melted")

@@ -1,5 +1,5 @@
 import { product, weightMatrix } from "./aggregation.js";
-import { choice, el, follow, heat, isMatrix, number, slider, table, update } from "./ui.js";
+import { choice, el, follow, heat, isMatrix, number, optionOf, slider, table, update } from "./ui.js";
 
 const RULES = [
   ["sum", "running sum"],
@@ -14,7 +14,7 @@ const SETS = {
 };
 
 function render({ model, el: root }) {
-  const given = model.get("values");
+  const given = model.get("given");
   const rule = choice("Rule", RULES, (value) => update(model, { rule: value }));
   const width = slider("Window width", { min: 1, max: 5 }, (value) => update(model, { width: value }));
   const rate = slider("Decay rate", { min: 0, max: 1, step: 0.05 }, (value) =>
@@ -49,8 +49,6 @@ function render({ model, el: root }) {
     matrices.replaceChildren(
       tables[0].root, sign("@"), tables[1].root, sign("="), tables[2].root);
     width.input.max = row.input.max = T;
-    const name = Object.keys(SETS).find((k) => JSON.stringify(SETS[k]) === drawn);
-    values.select.value = drawn === JSON.stringify(given) ? "" : (name ?? "");
   };
 
   return follow(model, ["rule", "width", "rate", "row", "values"], () => {
@@ -62,6 +60,7 @@ function render({ model, el: root }) {
     const weights = weightMatrix(setting, data.length);
     const output = product(weights, data);
     rule.select.value = setting.rule;
+    values.select.value = optionOf(data, given, SETS);
     width.root.hidden = setting.rule !== "window";
     rate.root.hidden = setting.rule !== "decay";
     width.set(setting.width);

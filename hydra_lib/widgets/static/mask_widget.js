@@ -1,46 +1,35 @@
 import { leaked, maskedSoftmax, masks } from "./masking.js";
-import { choice, el, follow, heat, isMatrix, number, table, update } from "./ui.js";
+import {
+  choice, columnHeads, el, follow, heat, isMatrix, number, optionOf, roving, table, update,
+} from "./ui.js";
 
 function render({ model, el: root }) {
   const preset = choice("Mask", [["", "your own", true], ...Object.keys(masks).map((k) => [k, k])],
     (name) => name && update(model, { mask: masks[name](model.get("scores").length) }));
-  const given = model.get("scores");
-  const kind = choice("Scores", [["given", "as given"], ["zero", "all zero"]], (name) =>
-    update(model, { scores: name === "zero" ? given.map((r) => r.map(() => 0)) : given }));
+  const given = model.get("given");
+  const zero = given.map((row) => row.map(() => 0));
+  const kind = choice("Scores", [["", "as given"], ["all zero", "all zero"]], (name) =>
+    update(model, { scores: name ? zero : given }));
   const T = given.length;
   const toggles = table("mask: may row i attend to column j?", T, T, (i) => i + 1);
   const right = table("softmax with −∞", T, T + 1, (i) => i + 1);
   const wrong = table("softmax with 0 (wrong)", T, T + 1, (i) => i + 1);
   for (const { root: grid } of [toggles, right, wrong]) grid.classList.add("hydra-dense");
   for (const [target, last] of [[toggles], [right, "leak"], [wrong, "leak"]]) {
-    const heads = Array.from({ length: T }, (_, j) => j + 1);
-    target.root.querySelector("caption").after(el("thead", {}, el("tr", {}, el("td"),
-      ...[...heads, ...(last ? [last] : [])].map((h) => el("th", { scope: "col" }, h)))));
+    columnHeads(target, "", [...Array.from({ length: T }, (_, j) => j + 1), ...(last ? [last] : [])]);
   }
 
-  // One tab stop for the whole grid; arrow keys move inside it.
   const buttons = toggles.cells.map((cells, i) => cells.map((cell, j) => {
     const button = el("button", {
-      type: "button", class: "hydra-toggle", tabindex: i || j ? -1 : 0,
-      "data-lm-suppress-shortcuts": "true",
+      type: "button", class: "hydra-toggle",
       onclick: () => update(model, {
         mask: model.get("mask").map((r, a) => r.map((m, b) => (a === i && b === j ? !m : m))),
       }),
-      onkeydown: (event) => {
-        const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-        const next = step && buttons[i + step[0]]?.[j + step[1]];
-        if (!step) return;
-        event.preventDefault();
-        event.stopPropagation();
-        next?.focus();
-      },
-      onfocus: () => {
-        for (const other of buttons.flat()) other.tabIndex = other === button ? 0 : -1;
-      },
     });
     cell.append(button);
     return button;
   }));
+  roving(buttons);
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
@@ -55,7 +44,7 @@ function render({ model, el: root }) {
     const scores = model.get("scores");
     preset.select.value = Object.keys(masks)
       .find((k) => JSON.stringify(masks[k](T)) === JSON.stringify(mask)) ?? "";
-    kind.select.value = scores.flat().every((s) => s === 0) ? "zero" : "given";
+    kind.select.value = optionOf(scores, given, { "all zero": zero });
     mask.forEach((row, i) => row.forEach((allowed, j) => {
       const button = buttons[i][j];
       button.setAttribute("aria-pressed", allowed);

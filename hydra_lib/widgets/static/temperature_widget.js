@@ -1,5 +1,7 @@
 import { boltzmann, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
-import { choice, el, follow, heat, number, slider, svg, table, update } from "./ui.js";
+import {
+  choice, columnHeads, el, field, follow, heat, number, optionOf, slider, svg, table, update,
+} from "./ui.js";
 
 const EXAMPLES = {
   "One clear winner": [3, 1, 0.5, 0, -1],
@@ -18,42 +20,32 @@ const MARGIN = 6; // room for the mark at both ends
 
 // Traits travel as JSON, which has no infinities.
 const decode = (x) => (x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
-const encode = (x) => (x === Infinity ? "inf" : x);
+const encode = (x) => (x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
 
-/** What a reader may type: a number, "inf", "∞". Anything else is undefined. */
+/** What a reader may type: a number, "inf", "∞". */
 function parse(text) {
   const trimmed = text.trim().toLowerCase();
   if (["∞", "inf", "infinity"].includes(trimmed)) return Infinity;
   const value = trimmed === "" ? NaN : Number(trimmed.replace(",", "."));
-  return value >= 0 ? value : undefined;
+  if (!(value >= 0)) throw new Error(`τ must be a number from 0 to ∞, got “${text}”`);
+  return value;
 }
 
 function render({ model, el: root }) {
   const set = (tau) => update(model, { tau: encode(tau) });
   const temperature = slider("Temperature τ", { min: 0, max: STEPS }, (position) =>
     set(temperatureAt(position)));
-  const problem = el("span", { class: "hydra-problem", role: "alert" });
-  const field = el("input", {
-    type: "text", size: 7, "data-lm-suppress-shortcuts": "true",
-    onchange: () => {
-      const tau = parse(field.value);
-      const wrong = tau === undefined;
-      field.setAttribute("aria-invalid", wrong);
-      problem.textContent = wrong ? `τ must be a number from 0 to ∞, got “${field.value}”` : "";
-      if (!wrong) set(tau);
-    },
-  });
-  const typed = el("label", { class: "hydra-control" }, el("span", {}, "or type τ"), field, problem);
+  const typed = field("or type τ", parse, set);
+  const given = model.get("given");
   const example = choice("Example", [["", "as given"], ...Object.keys(EXAMPLES).map((k) => [k, k])],
     (name) => update(model, { scores: EXAMPLES[name] ?? given }));
-  const given = model.get("scores");
 
   const states = el("div");
   const charts = el("div", { class: "hydra-charts" });
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls hydra-wide-first" }, temperature.root, typed, example.root),
+    el("div", { class: "hydra-controls hydra-wide-first" }, temperature.root, typed.root, example.root),
     el("div", { class: "hydra-panels" }, states, charts),
     summary,
   );
@@ -64,9 +56,7 @@ function render({ model, el: root }) {
   const prepare = (scores) => {
     drawn = JSON.stringify(scores);
     rows = table("Each state (key): energy and probability", scores.length, 3, (i) => i + 1);
-    rows.root.prepend(el("thead", {}, el("tr", {},
-      ...["state", "E = −s", "p", ""].map((h) => el(h ? "th" : "td", { scope: h && "col" }, h)))));
-    rows.root.prepend(rows.root.querySelector("caption"));
+    columnHeads(rows, "state", ["E = −s", "p", ""]);
     rows.cells.forEach((cells, i) => {
       cells[0].textContent = number(-scores[i] || 0);
       cells[2].className = "hydra-bar";
@@ -74,8 +64,6 @@ function render({ model, el: root }) {
     states.replaceChildren(rows.root);
     marks = Object.keys(QUANTITIES).map((q) => chart(q, scores));
     charts.replaceChildren(...marks.map((mark) => mark.root));
-    const name = Object.keys(EXAMPLES).find((k) => JSON.stringify(EXAMPLES[k].map(decode)) === drawn);
-    example.select.value = drawn === JSON.stringify(given.map(decode)) ? "" : (name ?? "");
   };
 
   return follow(model, ["tau", "scores"], () => {
@@ -84,10 +72,8 @@ function render({ model, el: root }) {
     if (JSON.stringify(scores) !== drawn) prepare(scores);
     const now = boltzmann(scores, tau);
     temperature.set(positionOf(tau), number(tau));
-    // Whatever was typed wrong is over as soon as the temperature is set in another way.
-    field.value = number(tau);
-    field.setAttribute("aria-invalid", false);
-    problem.textContent = "";
+    typed.set(number(tau));
+    example.select.value = optionOf(scores.map(encode), given, EXAMPLES);
     rows.cells.forEach((cells, i) => {
       cells[1].textContent = number(now.p[i]);
       cells[2].style = heat(now.p[i]);

@@ -37,10 +37,53 @@ export function slider(label, { min, max, step = 1 }, onInput) {
 }
 
 export function choice(label, options, onChange) {
-  const select = el("select", { onchange: () => onChange(select.value) },
+  const select = el("select", { "data-lm-suppress-shortcuts": "true", onchange: () => onChange(select.value) },
     ...options.map(([value, text, shownOnly = false]) =>
       el("option", { value, disabled: shownOnly }, text)));
   return { root: el("label", { class: "hydra-control" }, el("span", {}, label), select), select };
+}
+
+/** Which option a value is: "" for the page's own, the name of an equal set, or none. */
+export function optionOf(value, given, sets) {
+  const is = (other) => JSON.stringify(other) === JSON.stringify(value);
+  return is(given) ? "" : Object.keys(sets).find((name) => is(sets[name])) ?? null;
+}
+
+export function checkbox(label, onChange) {
+  const input = el("input", { type: "checkbox", onchange: () => onChange(input.checked) });
+  return { root: el("label", { class: "hydra-control hydra-check" }, input, el("span", {}, label)), input };
+}
+
+/** A labelled field for typing. `read` turns the text into a value or throws what is wrong with it. */
+export function field(label, read, onValue) {
+  const problem = el("span", { class: "hydra-problem", role: "alert" });
+  const tell = (message) => {
+    input.setAttribute("aria-invalid", message !== "");
+    problem.textContent = message;
+  };
+  const input = el("input", {
+    type: "text", size: 7, "data-lm-suppress-shortcuts": "true",
+    onchange: () => take(),
+    // JupyterLab keeps Enter from ending the line, and with it the change event.
+    onkeydown: (event) => event.key === "Enter" && take(),
+  });
+  const take = () => {
+    let value;
+    try {
+      value = read(input.value);
+    } catch (error) {
+      tell(error.message);
+      return;
+    }
+    tell("");
+    onValue(value);
+  };
+  const root = el("label", { class: "hydra-control" }, el("span", {}, label), input, problem);
+  const set = (text) => {
+    tell(""); // whatever was typed wrong is over once the value is set in another way
+    input.value = text;
+  };
+  return { root, input, set };
 }
 
 /** Background of a weight between 0 and 1; the table cell also prints the number. */
@@ -58,6 +101,34 @@ export function table(caption, rows, columns, rowHead) {
   const root = el("table", { class: "hydra-table" },
     el("caption", {}, caption), el("tbody", {}, ...body));
   return { root, cells, rows: body };
+}
+
+/** Names over the columns of a table; `corner` stands over its row heads. */
+export function columnHeads({ root }, corner, heads) {
+  root.querySelector("caption").after(el("thead", {}, el("tr", {}, ...[corner, ...heads].map((head) =>
+    (head === "" ? el("td") : el("th", { scope: "col" }, head))))));
+}
+
+const STEPS_OF_KEY = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** One tab stop for a grid of buttons; arrow keys move inside it. Returns what moves the tab stop. */
+export function roving(rows) {
+  const rest = (stop) => {
+    for (const button of rows.flat()) button.tabIndex = button === stop ? 0 : -1;
+  };
+  rows.forEach((row, i) => row.forEach((button, j) => {
+    button.setAttribute("data-lm-suppress-shortcuts", "true");
+    button.addEventListener("focus", () => rest(button));
+    button.addEventListener("keydown", (event) => {
+      const step = STEPS_OF_KEY[event.key];
+      if (!step) return;
+      event.preventDefault();
+      event.stopPropagation();
+      rows[i + step[0]]?.[j + step[1]]?.focus();
+    });
+  }));
+  rest(rows[0][0]);
+  return rest;
 }
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -1,0 +1,131 @@
+import { trace } from "./attention.js";
+import { columnHeads, el, follow, heat, number, roving, table, update } from "./ui.js";
+
+const LABELS = { q: "Q", kT: "Kᵀ", v: "V" };
+const ALL = -1; // the whole row or column
+
+// Traits travel as JSON, which has no infinities; null is the usual √d_k.
+const readTau = (model) => {
+  const given = model.get("temperature");
+  return given === "inf" ? Infinity : (given ?? Math.sqrt(model.get("q")[0].length));
+};
+
+/** Rows and columns of every table, in the order of the steps. */
+function sizes({ q, k, v, mask }) {
+  const scores = [q.length, k.length];
+  return {
+    q: [q.length, q[0].length], kT: [q[0].length, k.length], scores, scaled: scores,
+    ...(mask ? { masked: scores } : {}),
+    weights: scores, v: [k.length, v[0].length], output: [q.length, v[0].length],
+  };
+}
+
+function parse(cell) {
+  const [name, row, column] = cell.split(".");
+  return { name, i: row - 1, j: column - 1 };
+}
+
+function render({ model, el: root }) {
+  const state = () => Object.fromEntries(["q", "k", "v", "mask"].map((name) => [name, model.get(name)]));
+  let hovered;
+  const choose = (cell) => {
+    hovered = undefined;
+    update(model, { cell });
+  };
+  const tables = Object.entries(sizes(state())).map(([name, [rows, columns]]) => {
+    const grid = table("", rows, columns, (i) => i + 1);
+    columnHeads(grid, "", Array.from({ length: columns }, (_, j) => j + 1));
+    grid.root.classList.add("hydra-trace");
+    const buttons = grid.cells.map((cells, i) => cells.map((cell, j) => {
+      const id = `${name}.${i + 1}.${j + 1}`;
+      const hover = (target) => () => {
+        hovered = target;
+        draw();
+      };
+      const button = el("button", {
+        type: "button", class: "hydra-toggle",
+        onclick: () => choose(id), onfocus: () => choose(id),
+        onmouseenter: hover(id), onmouseleave: hover(undefined),
+      });
+      cell.append(button);
+      return button;
+    }));
+    return { name, ...grid, buttons, rest: roving(buttons) };
+  });
+  const summary = el("p", { class: "hydra-summary hydra-sticky", "aria-live": "polite" });
+  root.classList.add("hydra");
+  root.append(el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root)), summary);
+
+  function draw() {
+    const { q, k, v, mask } = state();
+    const tau = readTau(model);
+    const divisor = tau === Math.sqrt(q[0].length) ? `√${q[0].length}` : number(tau);
+    const steps = trace(q, k, v, mask, tau);
+    const captions = {
+      q: "Q, a query a row", kT: "Kᵀ, a key a column", scores: "scores = Q Kᵀ",
+      scaled: `scaled = scores / ${divisor}`, masked: "masked", weights: `weights = softmax(${mask ? "masked" : "scaled"})`,
+      v: "V, a value a row", output: "output = weights V",
+    };
+    const cell = hovered ?? model.get("cell");
+    const chosen = parse(cell);
+    const { text, made } = cell === "" ? { text: "Point at a number to see what made it.", made: [] }
+      : explain(chosen, steps, mask, divisor);
+    for (const { name, root: grid, cells, buttons, rest } of tables) {
+      grid.querySelector("caption").textContent = captions[name];
+      steps[name].forEach((row, i) => row.forEach((x, j) => {
+        const picked = name === chosen.name && i === chosen.i && j === chosen.j;
+        buttons[i][j].textContent = number(x);
+        buttons[i][j].setAttribute("aria-label", `${at(name, i, j)} = ${number(x)}`);
+        buttons[i][j].setAttribute("aria-current", picked);
+        if (picked && hovered === undefined) rest(buttons[i][j]);
+        cells[i][j].classList.toggle("hydra-source", made.some(([source, r, c]) =>
+          source === name && (r === ALL || r === i) && (c === ALL || c === j)));
+        if (name === "weights") cells[i][j].style = heat(x);
+      }));
+    }
+    summary.textContent = text;
+  }
+  return follow(model, ["q", "k", "v", "mask", "temperature", "cell"], draw);
+}
+
+const at = (name, i, j) => `${LABELS[name] ?? name}[${i + 1}, ${j + 1}]`;
+
+/** A row times a column, written out. */
+const dot = (row, column) => row.map((x, n) => `${number(x)} × ${number(column[n])}`).join(" + ");
+
+/** The arithmetic of one number, and the cells it is made of (of a given one: those it enters). */
+function explain({ name, i, j }, steps, mask, divisor) {
+  const value = number(steps[name][i][j]);
+  const column = (matrix) => matrix.map((row) => row[j]);
+  const before = mask ? "masked" : "scaled";
+  const rules = {
+    q: () => [`= ${value}, given; it enters every score of row ${i + 1}.`, [["scores", i, ALL]]],
+    kT: () => [`= ${value}, given; it enters every score of column ${j + 1}.`, [["scores", ALL, j]]],
+    v: () => [`= ${value}, given; it enters every output of column ${j + 1}.`, [["output", ALL, j]]],
+    scores: () => [`= ${dot(steps.q[i], column(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
+    scaled: () => [`= ${number(steps.scores[i][j])} / ${divisor} = ${value}`, [["scores", i, j]]],
+    masked: () => [mask[i][j] ? `= ${at("scaled", i, j)} = ${value}: query ${i + 1} may attend to key ${j + 1}.`
+      : `= −∞: query ${i + 1} may not attend to key ${j + 1}.`, [["scaled", i, j]]],
+    weights: () => [softmax(steps.masked[i], j, value), [[before, i, ALL]]],
+    output: () => [`= ${dot(steps.weights[i], column(steps.v))} = ${value}`, [["weights", i, ALL], ["v", ALL, j]]],
+  };
+  const [text, made] = rules[name]();
+  return { text: `${at(name, i, j)} ${text}`, made };
+}
+
+function softmax(row, j, value) {
+  if (row.every((s) => s === -Infinity)) return "= 0: this query may attend to nothing, and gets zeros.";
+  const powers = row.map((s) => `e^${number(s)}`);
+  return `= ${powers[j]} / (${powers.join(" + ")}) = ${value}`;
+}
+
+/** What a link may ask for; the matrices are the page's own. */
+function valid(trait, value, initial) {
+  if (trait === "temperature") return value === null || value === "inf" || (Number.isFinite(value) && value > 0);
+  if (trait !== "cell" || typeof value !== "string") return false;
+  const { name, i, j } = parse(value);
+  const [rows, columns] = Object.hasOwn(sizes(initial), name) ? sizes(initial)[name] : [0, 0];
+  return value === "" || (i >= 0 && i < rows && j >= 0 && j < columns && value === `${name}.${i + 1}.${j + 1}`);
+}
+
+export default { render, valid };

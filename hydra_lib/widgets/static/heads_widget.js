@@ -1,0 +1,89 @@
+import { parameters, refusal, shapes } from "./heads.js";
+import { choice, columnHeads, el, field, follow, slider, table, update } from "./ui.js";
+
+const PRESETS = {
+  "ANDREA-12M": [384, 12],
+  "ANDREA-120M": [768, 12],
+  "ANDREA-480M": [1536, 24],
+  "base Transformer": [512, 8],
+};
+const MOST = 65536;
+const FINEST = 128; // more cuts than this cannot be told apart
+const [B, T] = [2, 5];
+const grouped = (integer) => integer.toLocaleString("en");
+
+function render({ model, el: root }) {
+  const controls = Object.entries({ d_model: { min: 8, max: 2048, step: 8 }, n_heads: { min: 1, max: 64 } })
+    .map(([trait, range]) => {
+      const set = (value) => update(model, { [trait]: value });
+      return [trait, slider(trait, range, set), field(`or type ${trait}`, (text) => read(trait, text), set)];
+    });
+  const preset = choice("Preset", [["", "your own"], ...Object.keys(PRESETS).map((k) => [k, k])], (name) => {
+    if (name) update(model, { d_model: PRESETS[name][0], n_heads: PRESETS[name][1] });
+  });
+
+  const problem = el("p", { class: "hydra-problem", role: "alert" });
+  const caption = el("figcaption");
+  const bar = el("div", { class: "hydra-heads", "aria-hidden": "true" });
+  const steps = table(`Shapes in five steps, B = ${B} and T = ${T}`, 5, 2, (i) =>
+    ["project", "split", "attend", "merge", "W_O"][i]);
+  columnHeads(steps, "step", ["what happens", "shape"]);
+  steps.root.classList.add("hydra-steps");
+  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  const shown = el("div", {}, el("figure", { class: "hydra-figure" }, caption, bar), steps.root, summary);
+  root.classList.add("hydra");
+  root.append(
+    el("div", { class: "hydra-controls" },
+      ...controls.flatMap(([, slide, typed]) => [slide.root, typed.root]), preset.root),
+    problem, shown,
+  );
+
+  return follow(model, ["d_model", "n_heads"], () => {
+    const [d, h] = [model.get("d_model"), model.get("n_heads")];
+    for (const [trait, slide, typed] of controls) {
+      slide.set(model.get(trait), String(model.get(trait)));
+      typed.set(String(model.get(trait)));
+    }
+    preset.select.value = Object.keys(PRESETS).find((k) => PRESETS[k][0] === d && PRESETS[k][1] === h) ?? "";
+    problem.textContent = refusal(d, h);
+    shown.hidden = problem.textContent !== "";
+    if (shown.hidden) {
+      summary.textContent = "";
+      return;
+    }
+    const headDim = d / h;
+    caption.textContent = `d_model = ${d} numbers a position, ${h} × head_dim = ${headDim}`
+      + (h > FINEST ? " (cuts too fine to draw)" : "");
+    bar.style = `--share:${h > FINEST ? 100 : 100 / h}%`;
+    const at = shapes(d, h, B, T);
+    const text = (name) => `(${at[name].join(", ")})`;
+    [
+      ["q = x W_Qᵀ; so k and v", text("q")],
+      ["view, then transpose", text("q_heads")],
+      [`weights ${text("weights")} @ v`, text("heads")],
+      ["transpose, then flatten", text("merged")],
+      ["merged W_Oᵀ", text("output")],
+    ].forEach((words, i) => words.forEach((word, c) => {
+      steps.cells[i][c].textContent = word;
+    }));
+    summary.textContent = `head_dim = ${d} / ${h} = ${headDim}. W_Q, W_K, W_V and W_O hold 4 × ${d}² = `
+      + `${grouped(parameters(d))} parameters, however many heads share them.`;
+  });
+}
+
+/** What a reader may type: the numbers the class takes, refused in the library's words. */
+function read(trait, text) {
+  const value = text.trim() === "" ? NaN : Number(text);
+  if (!(Number.isInteger(value) && value >= 1)) {
+    throw new Error(`${trait} must be a positive integer, got ${text.trim() || "nothing"}`);
+  }
+  if (value > MOST) throw new Error(`${trait} is at most ${MOST} here, got ${value}`);
+  return value;
+}
+
+/** What a link may ask for. */
+function valid(trait, value) {
+  return ["d_model", "n_heads"].includes(trait) && Number.isInteger(value) && value >= 1 && value <= MOST;
+}
+
+export default { render, valid };

@@ -1,0 +1,110 @@
+// Scores of random queries and keys, as in hydra_lib/scaling.py, in plain numbers. No DOM.
+import { boltzmann } from "./boltzmann.js";
+
+/** Exact mean and variance of q·k, the d entries of both with mean mu and standard deviation sigma. */
+export function moments(d, mu, sigma) {
+  return { mean: d * mu ** 2, variance: d * (sigma ** 4 + 2 * mu ** 2 * sigma ** 2) };
+}
+
+/** Mean and unbiased variance of a sample. */
+export function measure(scores) {
+  const add = (total, x) => total + x;
+  const mean = scores.reduce(add, 0) / scores.length;
+  const variance = scores.map((s) => (s - mean) ** 2).reduce(add, 0) / (scores.length - 1);
+  return { mean, variance };
+}
+
+/** A softmax row, its entropy in nats, and the Frobenius norm of its Jacobian p_i (δ_ij − p_j). */
+export function saturation(scores) {
+  const { p, S } = boltzmann(scores, 1);
+  const squares = p.map((a, i) => p.reduce((total, b, j) =>
+    total + (i === j ? a * (1 - a) : a * b) ** 2, 0));
+  return { p, entropy: S, frobenius: Math.sqrt(squares.reduce((total, x) => total + x, 0)) };
+}
+
+// SplitMix (Steele, Lea, Flood 2014) in 32 bits: a counter whose bits are stirred by the last steps
+// of MurmurHash3 (Appleby). Good enough to look at, and the same in every browser.
+const GOLDEN = 0x9e3779b9;
+
+function stir(bits) {
+  let x = bits;
+  x = Math.imul(x ^ (x >>> 16), 0x85ebca6b);
+  x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
+  return x ^ (x >>> 16);
+}
+
+/** A function that draws standard normal numbers, two at a time (Box and Muller 1958).
+ * Every pair of a seed and a stream starts at another place. */
+export function normals(seed, stream) {
+  let counter = stir(stir(seed + GOLDEN) + stream);
+  let spare;
+  const uniform = () => {
+    counter = (counter + GOLDEN) | 0;
+    return ((stir(counter) >>> 0) + 0.5) / 2 ** 32;
+  };
+  return () => {
+    if (spare !== undefined) {
+      const kept = spare;
+      spare = undefined;
+      return kept;
+    }
+    const radius = Math.sqrt(-2 * Math.log(uniform()));
+    const angle = 2 * Math.PI * uniform();
+    spare = radius * Math.sin(angle);
+    return radius * Math.cos(angle);
+  };
+}
+
+/** Draws rows × keys scores for any d (a power of two), mu and sigma; each row has its own query.
+ *
+ * With a and b standard normal, q = mu + sigma a and k = mu + sigma b, so
+ * q·k = d mu² + mu sigma Σ(a + b) + sigma² Σ a b. Two sums a score are kept for each power of two:
+ * another mu or sigma draws nothing, and a larger d only what is new. */
+export function sampler(rows, keys, seed) {
+  const zeros = new Float64Array(rows * keys);
+  const kept = [];
+  const grow = () => {
+    const power = kept.length;
+    const last = kept.at(-1) ?? { linear: zeros, mixed: zeros };
+    const [linear, mixed] = [last.linear.slice(), last.mixed.slice()];
+    const fresh = power === 0 ? 1 : 2 ** (power - 1);
+    const draw = normals(seed, 16 * keys + power);
+    for (let row = 0; row < rows; row++) {
+      const query = Float64Array.from({ length: fresh }, draw);
+      for (let n = row * keys; n < (row + 1) * keys; n++) {
+        for (const a of query) {
+          const b = draw();
+          linear[n] += a + b;
+          mixed[n] += a * b;
+        }
+      }
+    }
+    kept.push({ linear, mixed });
+  };
+  return (d, mu, sigma) => {
+    const power = Math.log2(d);
+    while (kept.length <= power) grow();
+    const { linear, mixed } = kept[power];
+    return Array.from(linear, (x, n) => d * mu ** 2 + mu * sigma * x + sigma ** 2 * mixed[n]);
+  };
+}
+
+/** How many numbers fall into each of `bins` equal parts of [low, high). */
+export function histogram(xs, low, high, bins) {
+  const counts = Array.from({ length: bins }, () => 0);
+  for (const x of xs) {
+    const bin = Math.floor(((x - low) / (high - low)) * bins);
+    if (bin >= 0 && bin < bins) counts[bin] += 1;
+  }
+  return counts;
+}
+
+/** Density of the normal distribution. */
+export function normalDensity(x, { mean, variance }) {
+  return Math.exp(-((x - mean) ** 2) / (2 * variance)) / Math.sqrt(2 * Math.PI * variance);
+}
+
+/** Half the width of the axis: the power of four that holds 3.5 standard deviations. */
+export function reach(variance) {
+  return 4 ** Math.ceil(Math.log2(3.5 * Math.sqrt(variance)) / 2);
+}

@@ -1,0 +1,129 @@
+import {
+  histogram, measure, moments, normalDensity, reach, sampler, saturation,
+} from "./scaling.js";
+import { checkbox, columnHeads, el, follow, heat, number, slider, svg, table, update } from "./ui.js";
+
+const SAMPLES = 2000;
+const KEYS = 8;
+const SIZES = Array.from({ length: 10 }, (_, power) => 2 ** power);
+const SIGMA = { min: 0.25, max: 3, step: 0.05 };
+const MU = { min: 0, max: 1, step: 0.05 };
+const [WIDTH, HEIGHT, BINS] = [480, 170, 60];
+
+function render({ model, el: root }) {
+  const size = slider("Width d_k", { min: 0, max: SIZES.length - 1 }, (power) =>
+    update(model, { d_k: SIZES[power] }));
+  const sigma = slider("Std deviation σ", SIGMA, (value) => update(model, { sigma: value }));
+  const mu = slider("Mean μ", MU, (value) => update(model, { mu: value }));
+  const scaled = checkbox("divide by √d_k", (value) => update(model, { scaled: value }));
+  const again = el("button", {
+    type: "button", onclick: () => update(model, { seed: (model.get("seed") + 1) % 2 ** 32 }),
+  }, "draw again");
+
+  const chart = picture();
+  const compared = table("Mean and variance of a score", 2, 2, (i) => ["predicted", "measured"][i]);
+  columnHeads(compared, "", ["mean", "variance"]);
+  const row = table(`One row of attention: ${KEYS} keys, one query`, KEYS, 3, (j) => j + 1);
+  columnHeads(row, "key", ["score", "weight", ""]);
+  row.cells.forEach((cells) => cells[2].classList.add("hydra-bar"));
+  const spread = table("What is left to learn from this row", 3, 1, (i) =>
+    ["entropy, in nats", "keys in use", "norm of the Jacobian"][i]);
+  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  root.classList.add("hydra");
+  root.append(
+    el("div", { class: "hydra-controls" }, size.root, sigma.root, mu.root,
+      el("div", { class: "hydra-control" }, scaled.root, again)),
+    el("div", { class: "hydra-panels" },
+      el("div", { class: "hydra-wide" }, chart.root, compared.root),
+      el("div", {}, row.root, spread.root)),
+    summary,
+  );
+
+  let drawn;
+  let many;
+  let few;
+  return follow(model, ["d_k", "sigma", "mu", "scaled", "seed"], () => {
+    const seed = model.get("seed");
+    if (seed !== drawn) {
+      drawn = seed;
+      many = sampler(SAMPLES, 1, seed);
+      few = sampler(1, KEYS, seed);
+    }
+    const d = model.get("d_k");
+    const setting = [d, model.get("mu"), model.get("sigma")];
+    size.set(Math.log2(d), String(d));
+    mu.set(setting[1]);
+    sigma.set(setting[2]);
+    scaled.input.checked = model.get("scaled");
+
+    const divisor = model.get("scaled") ? Math.sqrt(d) : 1;
+    const raw = moments(d, setting[1], setting[2]);
+    const expected = { mean: raw.mean / divisor, variance: raw.variance / divisor ** 2 };
+    const scores = many(d, setting[1], setting[2]).map((s) => s / divisor);
+    const found = measure(scores);
+    const keys = few(d, setting[1], setting[2]).map((s) => s / divisor);
+    const { p, entropy, frobenius } = saturation(keys);
+
+    chart.draw(scores, expected);
+    [expected, found].forEach(({ mean, variance }, i) => {
+      compared.cells[i][0].textContent = number(mean);
+      compared.cells[i][1].textContent = number(variance);
+    });
+    row.cells.forEach((cells, j) => {
+      cells[0].textContent = number(keys[j]);
+      cells[1].textContent = number(p[j]);
+      cells[2].style = heat(p[j]);
+    });
+    [entropy, Math.exp(entropy), frobenius].forEach((value, i) => {
+      spread.cells[i][0].textContent = number(value);
+    });
+    summary.textContent = `Variance ${number(expected.variance)} predicted, `
+      + `${number(found.variance)} measured; the row uses ${number(Math.exp(entropy))} of ${KEYS} keys; `
+      + `gradient norm ${number(frobenius)}.`;
+  });
+}
+
+/** The histogram of the scores under the predicted normal curve, on an axis around its mean. */
+function picture() {
+  const caption = el("figcaption");
+  const bars = svg("g", { class: "hydra-counts" });
+  const curve = svg("polyline", { class: "hydra-line" });
+  const axis = el("div", { class: "hydra-axis", "aria-hidden": "true" });
+  const root = el("figure", { class: "hydra-figure hydra-histogram" }, caption,
+    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, bars, curve), axis);
+  const draw = (scores, expected) => {
+    const half = reach(expected.variance);
+    const [low, high] = [expected.mean - half, expected.mean + half];
+    const counts = histogram(scores, low, high, BINS);
+    // Expected number of scores a bin, so that curve and bars share one scale.
+    const area = scores.length * ((high - low) / BINS);
+    const top = Math.max(...counts, area * normalDensity(expected.mean, expected));
+    const y = (count) => HEIGHT - (HEIGHT - 4) * (count / top);
+    bars.replaceChildren(...counts.map((count, bin) => svg("rect", {
+      x: (bin * WIDTH) / BINS, width: WIDTH / BINS, y: y(count), height: HEIGHT - y(count),
+    })));
+    const points = Array.from({ length: WIDTH / 2 + 1 }, (_, i) => {
+      const x = low + ((high - low) * 2 * i) / WIDTH;
+      return `${2 * i},${y(area * normalDensity(x, expected)).toFixed(1)}`;
+    });
+    curve.setAttribute("points", points.join(" "));
+    axis.replaceChildren(...[-1, -0.5, 0, 0.5, 1].map((share) =>
+      el("span", {}, number(expected.mean + share * half))));
+    const outside = scores.length - counts.reduce((a, b) => a + b, 0);
+    caption.textContent = `${scores.length} scores q·k, and the normal curve of the predicted mean and variance`
+      + (outside ? `; ${outside} lie beyond the axis` : "");
+  };
+  return { root, draw };
+}
+
+/** What a link may ask for. */
+function valid(trait, value) {
+  const within = ({ min, max }) => Number.isFinite(value) && value >= min && value <= max;
+  if (trait === "d_k") return SIZES.includes(value);
+  if (trait === "sigma") return within(SIGMA);
+  if (trait === "mu") return within(MU);
+  if (trait === "seed") return Number.isInteger(value) && within({ min: 0, max: 2 ** 32 - 1 });
+  return trait === "scaled" && typeof value === "boolean";
+}
+
+export default { render, valid };

@@ -1,0 +1,102 @@
+import { elementAt, offset, slice, stages } from "./strides.js";
+import { checkbox, el, follow, slider, update } from "./ui.js";
+
+// Order of the axes in each stage: head i, position t, component c.
+const AXES = { view: "tic", transpose: "itc", contiguous: "itc", wrong: "itc" };
+const TITLES = {
+  view: "view(T, h, d_k)",
+  transpose: "transpose → (h, T, d_k)",
+  contiguous: "contiguous",
+  wrong: "wrong: view(h, T, d_k), no transpose",
+};
+const INDEX = { i: ["Head i", "head"], t: ["Position t", "position"], c: ["Component c", "component"] };
+
+function render({ model, el: root }) {
+  const sliders = Object.fromEntries(Object.entries(INDEX).map(([axis, [name, trait]]) =>
+    [axis, slider(name, { min: 0, max: 1 }, (value) => update(model, { [trait]: value }))]));
+  const wrong = checkbox("wrong reshape", (value) => update(model, { wrong: value }));
+  const legend = el("div", { class: "hydra-strip", "aria-hidden": "true" });
+  const panels = Object.fromEntries(Object.keys(TITLES).map((stage) => [stage, panel(stage)]));
+  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  root.classList.add("hydra");
+  root.append(
+    el("div", { class: "hydra-controls" }, ...Object.values(sliders).map((s) => s.root), wrong.root),
+    el("p", { class: "hydra-note" }, "One sequence (batch 1), everything counted from 0. The cells are memory, in "
+      + "order; the number says where it lay in x, the colour which head it belongs to. Underlined: what the stage "
+      + "calls head i."),
+    legend, ...Object.values(panels).map((p) => p.root), summary,
+  );
+
+  return follow(model, ["T", "n_heads", "head_dim", "head", "position", "component", "wrong"], () => {
+    const [T, h, d] = [model.get("T"), model.get("n_heads"), model.get("head_dim")];
+    const sizes = { i: h, t: T, c: d };
+    const index = {};
+    for (const [axis, size] of Object.entries(sizes)) {
+      index[axis] = Math.min(model.get(INDEX[axis][1]), size - 1);
+      sliders[axis].input.max = size - 1;
+      sliders[axis].set(index[axis]);
+    }
+    wrong.input.checked = model.get("wrong");
+    panels.wrong.root.hidden = !model.get("wrong");
+    legend.replaceChildren(...Array.from({ length: h }, (_, i) =>
+      el("span", { style: hue(i, h) }, `head ${i}`)));
+
+    const all = stages(T, h, d);
+    const places = Object.fromEntries(Object.entries(all).map(([stage, layout]) =>
+      [stage, panels[stage].draw(layout, index, h, d)]));
+    const copied = all.contiguous !== all.transpose;
+    summary.textContent = `Head ${index.i} of token ${index.t}, component ${index.c}, lies at address `
+      + `${places.view} before and after the transpose: nothing moved. `
+      + (copied ? `contiguous wrote a copy, where it lies at ${places.contiguous}.`
+        : "Its numbers lie in order already, so contiguous moves nothing either.")
+      + (model.get("wrong") ? ` ${diagnosis(all.wrong, places.wrong, index, h, d)}` : "");
+  });
+}
+
+/** What the wrong view has at the same index, and whose numbers it calls one head. */
+function diagnosis(layout, address, { i, t, c }, h, d) {
+  const real = elementAt(address, h, d);
+  const right = real.position === t && real.head === i && real.component === c;
+  const tokens = [...new Set(slice(layout, 0, i).map((a) => elementAt(a, h, d).position))];
+  return `At [${i}, ${t}, ${c}] the wrong view has `
+    + (right ? "the same number, by luck" : `head ${real.head} of token ${real.position}, component ${real.component}`)
+    + `; what it calls head ${i} `
+    + (tokens.length === 1 ? `is made of token ${tokens[0]} alone.`
+      : `mixes tokens ${tokens.slice(0, -1).join(", ")} and ${tokens.at(-1)}.`);
+}
+
+const hue = (head, h) => `--hue:${Math.round((360 * head) / h + 200) % 360}`;
+
+/** One stage: its shape, strides, formula with numbers, and memory. */
+function panel(stage) {
+  const facts = el("div", { class: "hydra-facts" });
+  const formula = el("div", { class: "hydra-facts" });
+  const strip = el("div", { class: "hydra-strip", role: "img" });
+  const root = el("section", { class: "hydra-stage", "data-stage": stage },
+    el("div", { class: "hydra-title" }, TITLES[stage]), facts, formula, strip);
+  const draw = (layout, index, h, d) => {
+    const { shape, strides, memory } = layout;
+    const axes = [...AXES[stage]];
+    const address = offset(axes.map((axis) => index[axis]), strides);
+    const own = new Set(slice(layout, axes.indexOf("i"), index.i));
+    facts.textContent = `shape (${shape.join(", ")}), strides (${strides.join(", ")})`;
+    formula.textContent = `offset = ${axes.map((axis, a) => `${axis}·${strides[a]}`).join(" + ")}`
+      + ` = ${axes.map((axis, a) => `${index[axis]}·${strides[a]}`).join(" + ")} = ${address}`;
+    strip.setAttribute("aria-label", `memory holds ${memory.join(", ")}`);
+    strip.replaceChildren(...memory.map((number, place) => el("span", {
+      style: hue(elementAt(number, h, d).head, h),
+      class: `${place === address ? "hydra-framed" : ""} ${own.has(place) ? "hydra-own" : ""}`,
+    }, number)));
+    return address;
+  };
+  return { root, draw };
+}
+
+/** What a link may ask for; the sizes are the page's own. */
+function valid(trait, value, { T, n_heads, head_dim }) {
+  if (trait === "wrong") return typeof value === "boolean";
+  const size = { head: n_heads, position: T, component: head_dim }[trait];
+  return size !== undefined && Number.isInteger(value) && value >= 0 && value < size;
+}
+
+export default { render, valid };

@@ -1,0 +1,302 @@
+"""The trace widget: its arithmetic against the library, every cell's sentence, links."""
+
+import json
+import math
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from hydra_lib import attention
+from hydra_lib.widgets import TraceWidget
+from tests.conftest import extended, in_browser, numbers
+
+browser = pytest.mark.browser
+
+Q = [[1.0, 0.0], [0.5, 1.0], [-1.0, 2.0]]
+K = [[1.0, 1.0], [0.0, 1.0], [2.0, -1.0]]
+V = [[2.0, 0.0], [0.0, 1.0], [1.0, 3.0]]
+MASK = [[True, False, False], [True, True, False], [False, False, False]]
+ORDER = ("q", "kT", "scores", "scaled", "masked", "weights", "v", "output")
+NAMES = {"q": "Q", "kT": "Kᵀ", "v": "V"}
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: TraceWidget([], K, V), ValueError, "q must be a matrix with at least one row"),
+        (lambda: TraceWidget(Q, [[1], [2, 3]], V), ValueError, "k must be a matrix with at least"),
+        (lambda: TraceWidget([[1.0]], K, V), ValueError, "expected q (…, Tq, d_k)"),
+        (lambda: TraceWidget([[math.nan, 0]], K, V), ValueError, "q @ kᵀ must be finite"),
+        (lambda: TraceWidget(Q, K, V, [[1, 0, 0]] * 3), TypeError, "mask must be torch.bool"),
+        (lambda: TraceWidget(Q, K, V, [[True] * 2]), ValueError, "mask of shape (1, 2) does not"),
+        (
+            lambda: TraceWidget(Q, K, V, temperature=0),
+            ValueError,
+            "the trace divides by the temperature",
+        ),
+        (
+            lambda: TraceWidget(Q, K, V, temperature=-1),
+            ValueError,
+            "temperature must lie in [0, ∞]",
+        ),
+        *(
+            (
+                lambda cell=cell: TraceWidget(Q, K, V, cell=cell),
+                ValueError,
+                f"cell must be table.row.column, counted from 1, got {cell!r}",
+            )
+            for cell in ("weights", "weights.0.1", "weights.1.4", "masked.1.1", "k.1.1", "q.01.1")
+        ),
+    ],
+)
+def test_bad_settings(make, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        make()
+
+
+def test_settings_travel_as_json():
+    widget = TraceWidget(torch.tensor(Q), K, V, mask=[[True, True, False]], temperature=math.inf)
+    state = json.loads(json.dumps(widget.get_state(), allow_nan=False))
+    assert (state["q"], state["mask"]) == (Q, [[True, True, False]] * 3)
+    assert state["temperature"] == "inf"
+    state = TraceWidget(Q, K, V, cell="output.3.2").get_state()
+    assert (state["temperature"], state["mask"], state["cell"]) == (None, None, "output.3.2")
+    with pytest.raises(ValueError, match="got 'masked"):
+        widget.cell = "masked.4.1"
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+@browser
+def test_trace_agrees_with_the_library(chromium):
+    generator = torch.Generator().manual_seed(6)
+
+    def draw(*shape):
+        return 2 * torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    cases = []
+    for index in range(1000):
+        queries, keys, d_k, d_v = 1 + index % 3, 1 + index % 5, 1 + index % 7, 1 + index % 2
+        mask = torch.rand(queries, keys, generator=generator) < 0.6
+        u = torch.rand((), generator=generator).item()
+        cases.append(
+            {
+                "q": draw(queries, d_k).tolist(),
+                "k": draw(keys, d_k).tolist(),
+                "v": draw(keys, d_v).tolist(),
+                "mask": mask.tolist() if index % 4 else None,
+                "tau": "inf" if index % 11 == 0 else 10 ** (2 * u - 1),
+            }
+        )
+    expression = "m.trace(c.q, c.k, c.v, c.mask, real(c.tau))"
+    got = numbers(in_browser(chromium, "attention.js", expression, cases))
+    for case, steps in zip(cases, got, strict=True):
+        q, k, v = (torch.tensor(case[name], dtype=torch.float64) for name in "qkv")
+        mask = None if case["mask"] is None else torch.tensor(case["mask"])
+        expected = attention.trace(q, k, v, mask, float(case["tau"]))
+        assert steps["q"] == case["q"]
+        assert steps["v"] == case["v"]
+        assert steps["kT"] == k.mT.tolist()
+        for name, tensor in expected._asdict().items():
+            shown = torch.tensor(extended(steps[name]), dtype=torch.float64)
+            torch.testing.assert_close(shown, tensor, rtol=1e-9, atol=1e-13)
+
+
+# --- controls -------------------------------------------------------------------------------------
+
+
+def text(x):
+    """As the page writes numbers."""
+    if not math.isfinite(x):
+        return "−∞"
+    x += 0.0  # a page has no negative zero
+    digits = f"{x:.2e}" if x and abs(x) < 1e-3 else f"{float(f'{x:.4g}'):g}"
+    return digits.replace("-", "−").replace("e−0", "e−")
+
+
+def products(row, column):
+    return " + ".join(f"{text(a)} × {text(b)}" for a, b in zip(row, column, strict=True))
+
+
+def table_of(page, name):
+    captions = {
+        "q": "Q, a query a row",
+        "kT": "Kᵀ, a key a column",
+        "scores": "scores = Q Kᵀ",
+        "scaled": re.compile("^scaled = scores / "),
+        "masked": "masked",
+        "weights": re.compile("^weights = softmax"),
+        "v": "V, a value a row",
+        "output": "output = weights V",
+    }
+    caption = page.locator("caption").filter(has_text=captions[name])
+    if name == "masked":
+        caption = page.locator("caption:text-is('masked')")
+    return page.locator("table", has=caption)
+
+
+def expect_tables(page, mask, tau, root):
+    q, k, v = (torch.tensor(x, dtype=torch.float64) for x in (Q, K, V))
+    steps = attention.trace(q, k, v, None if mask is None else torch.tensor(mask), tau)._asdict()
+    steps |= {"q": q, "kT": k.mT, "v": v}
+    order = [name for name in ORDER if mask or name != "masked"]
+    steps = {name: steps[name].tolist() for name in order}
+    expect(page.locator("table")).to_have_count(len(steps))
+    for name, matrix in steps.items():
+        shown = [text(x) for row in matrix for x in row]
+        expect(table_of(page, name).locator("button")).to_have_text(shown)
+    expect(page.locator("caption").filter(has_text="scaled =")).to_have_text(
+        f"scaled = scores / {root}"
+    )
+    return steps
+
+
+def explained(steps, name, i, j, root, mask):
+    """The sentence about a cell, and the cells it names, in words of this test."""
+    here = text(steps[name][i][j])
+    before = "masked" if mask else "scaled"
+
+    def row_of(table, r):
+        return {(table, r, n) for n in range(len(steps[table][r]))}
+
+    def column_of(table, c):
+        return {(table, n, c) for n in range(len(steps[table]))}
+
+    def product(left, right):
+        made = row_of(left, i) | column_of(right, j)
+        return f"= {products(steps[left][i], [r[j] for r in steps[right]])} = {here}", made
+
+    if name == "q":
+        return f"= {here}, given; it enters every score of row {i + 1}.", row_of("scores", i)
+    if name == "kT":
+        return f"= {here}, given; it enters every score of column {j + 1}.", column_of("scores", j)
+    if name == "v":
+        return f"= {here}, given; it enters every output of column {j + 1}.", column_of("output", j)
+    if name == "scores":
+        return product("q", "kT")
+    if name == "scaled":
+        return f"= {text(steps['scores'][i][j])} / {root} = {here}", {("scores", i, j)}
+    if name == "masked":
+        who = f"query {i + 1} may attend to key {j + 1}."
+        if mask[i][j]:
+            return f"= scaled[{i + 1}, {j + 1}] = {here}: {who}", {("scaled", i, j)}
+        return f"= −∞: {who.replace('may', 'may not')}", {("scaled", i, j)}
+    if name == "weights":
+        powers = [f"e^{text(s)}" for s in steps[before][i]]
+        if not any(math.isfinite(s) for s in steps[before][i]):
+            return "= 0: this query may attend to nothing, and gets zeros.", row_of(before, i)
+        return f"= {powers[j]} / ({' + '.join(powers)}) = {here}", row_of(before, i)
+    return product("weights", "v")
+
+
+def expect_explained(page, steps, name, i, j, root="√2", mask=MASK):
+    sentence, made = explained(steps, name, i, j, root, mask)
+    expect(page.locator(".hydra-summary")).to_have_text(
+        f"{NAMES.get(name, name)}[{i + 1}, {j + 1}] {sentence}"
+    )
+    marked = set()
+    for table in steps:
+        flags = (
+            table_of(page, table)
+            .locator("tbody td")
+            .evaluate_all("cells => cells.map(c => c.classList.contains('hydra-source'))")
+        )
+        columns = len(steps[table][0])
+        marked |= {(table, n // columns, n % columns) for n, flag in enumerate(flags) if flag}
+    assert marked == made
+    current = page.locator("button[aria-current=true]")
+    expect(current).to_have_count(1)
+    label = f"{NAMES.get(name, name)}[{i + 1}, {j + 1}] = {text(steps[name][i][j])}"
+    expect(current).to_have_attribute("aria-label", label)
+
+
+@browser
+@pytest.mark.parametrize("mask", [MASK, None])
+def test_every_cell_by_click_and_hover(widget_page, mask):
+    page = widget_page(TraceWidget(Q, K, V, mask))
+    steps = expect_tables(page, mask, None, "√2")
+    summary = page.locator(".hydra-summary")
+    expect(summary).to_have_text("Point at a number to see what made it.")
+    for name, matrix in steps.items():
+        buttons = table_of(page, name).locator("button")
+        for n in range(buttons.count()):
+            i, j = divmod(n, len(matrix[0]))
+            if n % 2:
+                buttons.nth(n).click()
+            else:
+                buttons.nth(n).hover()
+            expect_explained(page, steps, name, i, j, mask=mask)
+    page.mouse.move(1, 1)  # away from the tables: back to the cell clicked last
+    expect_explained(page, steps, "output", 2, 1, mask=mask)
+
+
+@browser
+def test_cells_by_keyboard(widget_page):
+    page = widget_page(TraceWidget(Q, K, V, MASK))
+    steps = expect_tables(page, MASK, None, "√2")
+    for name in steps:  # one tab stop a table
+        page.keyboard.press("Tab")
+        expect_explained(page, steps, name, 0, 0)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    expect_explained(page, steps, "output", 1, 1)
+    page.keyboard.press("ArrowRight")  # the edge holds
+    expect_explained(page, steps, "output", 1, 1)
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowDown")
+    expect_explained(page, steps, "output", 1, 0)
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    expect_explained(page, steps, "weights", 0, 0)
+    assert page.locator("button[tabindex='0']").count() == 8
+    page.wait_for_url("**#trace.cell=weights.1.1")
+    # A pointer that rests on a table does not hold the sentence against the keyboard.
+    table_of(page, "q").locator("button").first.hover()
+    page.keyboard.press("ArrowRight")
+    expect_explained(page, steps, "weights", 0, 1)
+
+
+@browser
+def test_links(widget_page):
+    page = widget_page(TraceWidget(Q, K, V, MASK), fragment="#trace.cell=weights.2.1")
+    steps = expect_tables(page, MASK, None, "√2")
+    expect_explained(page, steps, "weights", 1, 0)
+    expect(table_of(page, "weights").locator("button[tabindex='0']")).to_have_attribute(
+        "aria-label", "weights[2, 1] = 0.5875"
+    )
+    page.evaluate("location.hash = '#trace.cell=scaled.3.2&trace.temperature=0.5'")
+    expect(page.locator("caption").filter(has_text="scaled")).to_have_text("scaled = scores / 0.5")
+    steps = expect_tables(page, MASK, 0.5, "0.5")
+    expect_explained(page, steps, "scaled", 2, 1, root="0.5")
+    page.evaluate("location.hash = '#trace.cell=scaled.3.2&trace.temperature=inf'")
+    steps = expect_tables(page, MASK, math.inf, "∞")
+    expect_explained(page, steps, "scaled", 2, 1, root="∞")
+
+
+@browser
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *(f"cell={c}" for c in ("masked.1.1", "weights.0.1", "weights.1.4", "weights.1", "x.1.1")),
+        *(f"cell={c}" for c in ("q.1.1.1", "q.01.1", "constructor.1.1", "7")),
+        *(f"temperature={t}" for t in ("0", "-1", "hot")),
+        "mask=null",
+        "name=x",
+    ],
+)
+def test_a_link_that_makes_no_sense_is_told_so(widget_page, asked):
+    page = widget_page(TraceWidget(Q, K, V), fragment=f"#trace.{asked}")
+    problem = page.locator("[data-ready=trace] > .hydra-problem")
+    trait, value = asked.split("=")
+    expect(problem).to_have_text(
+        f"The link asks for {trait} = {value}, which this widget cannot show."
+    )
+    expect_tables(page, None, None, "√2")
+    expect(page.locator(".hydra-summary")).to_have_text("Point at a number to see what made it.")

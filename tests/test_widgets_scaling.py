@@ -1,0 +1,268 @@
+"""The scaling widget: its arithmetic against the library, every control, links."""
+
+import math
+import re
+
+import pytest
+import torch
+import traitlets
+from playwright.sync_api import expect
+
+from hydra_lib import boltzmann, scaling
+from hydra_lib.widgets import ScalingWidget
+from tests.conftest import in_browser, numbers
+
+browser = pytest.mark.browser
+SCORES = "m.sampler(c.rows, c.keys, c.seed)(c.d, c.mu, c.sigma)"
+
+
+@pytest.mark.parametrize(
+    "setting", [{"d_k": 48}, {"d_k": 1024}, {"sigma": 0.1}, {"sigma": 4}, {"mu": -1}, {"seed": -1}]
+)
+def test_bad_settings(setting):
+    (name,) = setting
+    with pytest.raises(traitlets.TraitError, match=name):
+        ScalingWidget(**setting)
+
+
+def random_cases(count):
+    generator = torch.Generator().manual_seed(3)
+    u = torch.rand(count, 2, generator=generator, dtype=torch.float64).tolist()
+    return [
+        {
+            "d": 2 ** (index % 8),
+            "sigma": 0.25 + 2.75 * x,
+            "mu": y if index % 3 else 0,
+            "seed": index * 7919,
+            "rows": 1 + index % 2,
+            "keys": 1 + index % 5,
+        }
+        for index, (x, y) in enumerate(u)
+    ]
+
+
+@browser
+def test_moments_agree_with_the_library(chromium):
+    cases = random_cases(1000)
+    got = numbers(in_browser(chromium, "scaling.js", "m.moments(c.d, c.mu, c.sigma)", cases))
+    for case, moments in zip(cases, got, strict=True):
+        d, mu, sigma = case["d"], case["mu"], case["sigma"]
+        expected = scaling.dot_product_moments(d, mu, mu, sigma, sigma)
+        assert moments["mean"] == pytest.approx(expected.mean, rel=1e-12)
+        assert moments["variance"] == pytest.approx(expected.variance, rel=1e-12)
+
+
+# The entries in the order in which the sampler draws them: for each power of two what it adds, and
+# there row by row the query and then its keys.
+ENTRIES = """(() => {
+    const q = Array.from({length: c.rows}, () => []);
+    const k = q.map(() => Array.from({length: c.keys}, () => []));
+    for (let power = 0; 2 ** power <= c.d; power++) {
+        const draw = m.normals(c.seed, 16 * c.keys + power);
+        const take = (list) => {
+            for (let n = 0; n < Math.max(1, 2 ** (power - 1)); n++) list.push(draw());
+        };
+        q.forEach((query, row) => [query, ...k[row]].forEach(take));
+    }
+    return {q, k, scores: %s};
+})()"""
+
+
+@browser
+def test_scores_are_the_products_of_shared_queries_with_keys(chromium):
+    cases = random_cases(1000)
+    got = numbers(in_browser(chromium, "scaling.js", ENTRIES % SCORES, cases))
+    for case, drawn in zip(cases, got, strict=True):
+        q, k = (torch.tensor(drawn[x], dtype=torch.float64) for x in "qk")
+        q, k = (case["mu"] + case["sigma"] * x for x in (q, k))
+        assert q.shape == (case["rows"], case["d"])
+        expected = (k @ q[..., None]).flatten()
+        scores = torch.tensor(drawn["scores"], dtype=torch.float64)
+        # Sums that cancel are compared against the size of their terms.
+        size = (k.abs() @ q.abs()[..., None]).max().item()
+        torch.testing.assert_close(scores, expected, rtol=1e-9, atol=1e-13 * size)
+
+
+@browser
+def test_measures_and_saturation_agree_with_the_library(chromium):
+    generator = torch.Generator().manual_seed(4)
+    cases = []
+    for index in range(1200):
+        scale = 10 ** (3 * torch.rand((), generator=generator).item() - 1.5)
+        row = torch.randn(2 + index % 7, generator=generator, dtype=torch.float64)
+        cases.append((scale * row).tolist())
+    expression = "({...m.measure(c), ...m.saturation(c)})"
+    got = numbers(in_browser(chromium, "scaling.js", expression, cases))
+    for case, result in zip(cases, got, strict=True):
+        scores = torch.tensor(case, dtype=torch.float64)
+        measured, left = scaling.measure_moments(scores), scaling.saturation(scores)
+        assert result["mean"] == pytest.approx(measured.mean, rel=1e-9, abs=1e-13)
+        assert result["variance"] == pytest.approx(measured.variance, rel=1e-9)
+        assert result["entropy"] == pytest.approx(left.entropy.item(), rel=1e-9, abs=1e-14)
+        assert result["frobenius"] == pytest.approx(left.frobenius.item(), rel=1e-9, abs=1e-14)
+        assert result["p"] == pytest.approx(boltzmann.probabilities(scores).tolist(), rel=1e-9)
+
+
+@browser
+def test_the_sample_has_the_predicted_moments(chromium):
+    cases = [
+        {"d": 2**e, "mu": mu, "sigma": sigma, "seed": seed, "rows": 2000, "keys": 1}
+        for e, mu, sigma in ((0, 0, 1), (3, 0.5, 2), (6, 0, 1), (6, 1, 0.25), (9, 0, 0.5))
+        for seed in (0, 1, 2**32 - 1)
+    ]
+    got = numbers(in_browser(chromium, "scaling.js", SCORES, cases))
+    samples = set()
+    for case, scores in zip(cases, got, strict=True):
+        measured = scaling.measure_moments(torch.tensor(scores, dtype=torch.float64))
+        d, mu, sigma = case["d"], case["mu"], case["sigma"]
+        expected = scaling.dot_product_moments(d, mu, mu, sigma, sigma)
+        # 15 cases, two numbers each: four standard errors are a chance of 1 in 500.
+        assert abs(measured.mean - expected.mean) < 4 * measured.mean_error, case
+        assert abs(measured.variance - expected.variance) < 4 * measured.variance_error, case
+        samples.add(tuple(scores[:3]))
+    assert len(samples) == len(cases)  # another seed is another sample
+
+
+@browser
+def test_histogram_and_axis(chromium):
+    generator = torch.Generator().manual_seed(5)
+    xs = (3 * torch.randn(500, generator=generator, dtype=torch.float64)).tolist()
+    (got,) = numbers(in_browser(chromium, "scaling.js", "m.histogram(c, -4, 4, 16)", [xs]))
+    edges = torch.linspace(-4, 4, 17, dtype=torch.float64)
+    assert got == torch.histogram(torch.tensor(xs, dtype=torch.float64), edges).hist.tolist()
+    cases = [0.01, 1.0, 64.0, 512.0, 50688.0]
+    reach = numbers(in_browser(chromium, "scaling.js", "m.reach(c)", cases))
+    for variance, half in zip(cases, reach, strict=True):
+        assert half / 4 < 3.5 * math.sqrt(variance) <= half
+    at = [[x, {"mean": 0.3, "variance": 2.5}] for x in (-2.0, 0.0, 0.3, 5.0)]
+    density = numbers(in_browser(chromium, "scaling.js", "m.normalDensity(c[0], c[1])", at))
+    normal = torch.distributions.Normal(0.3, math.sqrt(2.5))
+    expected = [normal.log_prob(torch.tensor(x)).exp().item() for x, _ in at]
+    assert density == pytest.approx(expected, rel=1e-6)
+
+
+# --- controls ------------------------------------------------------------------------------------
+
+
+def cells(page, caption):
+    table = page.locator("table", has=page.locator(f"caption:text-is('{caption}')"))
+    return [
+        [float(t.replace("−", "-")) for t in row.locator("td").all_inner_texts() if t]
+        for row in table.locator("tbody tr").all()
+    ]
+
+
+def expect_setting(page, chromium, d=64, mu=0.0, sigma=1.0, scaled=False, seed=0):
+    """Everything on the page is the library's result for this setting, to the digits shown."""
+    page.wait_for_timeout(100)
+    case = {"d": d, "mu": mu, "sigma": sigma, "seed": seed}
+    shapes = [{**case, "rows": 2000, "keys": 1}, {**case, "rows": 1, "keys": 8}]
+    many, few = (
+        torch.tensor(scores, dtype=torch.float64) / (math.sqrt(d) if scaled else 1)
+        for scores in numbers(in_browser(chromium, "scaling.js", SCORES, shapes))
+    )
+    raw = scaling.dot_product_moments(d, mu, mu, sigma, sigma)
+    divisor = math.sqrt(d) if scaled else 1
+    predicted = [raw.mean / divisor, raw.variance / divisor**2]
+    measured = scaling.measure_moments(many)
+    shown = cells(page, "Mean and variance of a score")
+    assert shown[0] == pytest.approx(predicted, rel=5e-3)
+    assert shown[1] == pytest.approx([measured.mean, measured.variance], rel=5e-3, abs=1e-12)
+    row = cells(page, "One row of attention: 8 keys, one query")
+    assert [r[0] for r in row] == pytest.approx(few.tolist(), rel=5e-3)
+    assert [r[1] for r in row] == pytest.approx(boltzmann.probabilities(few).tolist(), rel=5e-3)
+    left = scaling.saturation(few)
+    expected = [left.entropy.item(), left.entropy.exp().item(), left.frobenius.item()]
+    spread = [x for (x,) in cells(page, "What is left to learn from this row")]
+    assert spread == pytest.approx(expected, rel=5e-3, abs=1e-300)
+    sentence = page.locator(".hydra-summary").inner_text().replace("−", "-")
+    said = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", sentence)]
+    assert said == pytest.approx([predicted[1], shown[1][1], spread[1], 8, spread[2]], rel=5e-3)
+    # The bars hold every score that the caption does not leave out.
+    outside = re.search(r"; (\d+) lie", page.locator("figcaption").inner_text())
+    drawn = page.locator(".hydra-counts rect").evaluate_all(
+        "rects => rects.map(r => r.height.baseVal.value)"
+    )
+    assert max(drawn) > 0
+    low = predicted[0] - float(axis_half(predicted[1]))
+    beyond = ((many < low) | (many >= 2 * predicted[0] - low)).sum().item()
+    assert beyond == (int(outside[1]) if outside else 0)
+
+
+def axis_half(variance):
+    return 4 ** math.ceil(math.log2(3.5 * math.sqrt(variance)) / 2)
+
+
+@browser
+def test_controls_by_keyboard(widget_page, chromium):
+    page = widget_page(ScalingWidget())
+    expect_setting(page, chromium)
+    size = page.get_by_label("Width d_k")
+    size.focus()
+    page.keyboard.press("ArrowRight")
+    expect(size).to_have_attribute("aria-valuetext", "128")
+    expect_setting(page, chromium, d=128)
+    page.keyboard.press("Home")
+    expect_setting(page, chromium, d=1)
+    page.keyboard.press("End")
+    expect_setting(page, chromium, d=512)
+    page.get_by_label("Std deviation σ").focus()
+    page.keyboard.press("ArrowRight")
+    expect_setting(page, chromium, d=512, sigma=1.05)
+    page.keyboard.press("Home")
+    expect_setting(page, chromium, d=512, sigma=0.25)
+    page.get_by_label("Mean μ").focus()
+    page.keyboard.press("End")
+    expect_setting(page, chromium, d=512, sigma=0.25, mu=1)
+    page.get_by_label("divide by √d_k").focus()
+    page.keyboard.press("Space")
+    expect_setting(page, chromium, d=512, sigma=0.25, mu=1, scaled=True)
+    page.get_by_role("button", name="draw again").focus()
+    page.keyboard.press("Enter")
+    expect_setting(page, chromium, d=512, sigma=0.25, mu=1, scaled=True, seed=1)
+
+
+@browser
+def test_controls_by_pointer(widget_page, chromium):
+    page = widget_page(ScalingWidget(d_k=16))
+
+    def drag(label, share):
+        box = page.get_by_label(label).bounding_box()
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + box["width"] / 2, middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + share * box["width"], middle, steps=4)
+        page.mouse.up()
+
+    drag("Width d_k", 0)
+    expect_setting(page, chromium, d=1)
+    drag("Width d_k", 1)
+    expect_setting(page, chromium, d=512)
+    drag("Std deviation σ", 1)
+    expect_setting(page, chromium, d=512, sigma=3)
+    drag("Mean μ", 1)
+    expect_setting(page, chromium, d=512, sigma=3, mu=1)
+    page.get_by_label("divide by √d_k").click()
+    expect_setting(page, chromium, d=512, sigma=3, mu=1, scaled=True)
+    page.get_by_role("button", name="draw again").click()
+    expect_setting(page, chromium, d=512, sigma=3, mu=1, scaled=True, seed=1)
+    page.wait_for_url("**#scaling.*")
+    page.wait_for_timeout(300)
+    page.reload()  # the setting stands in the URL
+    page.wait_for_selector("[data-ready=scaling]")
+    expect_setting(page, chromium, d=512, sigma=3, mu=1, scaled=True, seed=1)
+
+
+@browser
+@pytest.mark.parametrize(
+    "asked",
+    ["d_k=48", "d_k=1024", "sigma=0.1", "sigma=4", "mu=-1", "scaled=1", "seed=1.5", "name=x"],
+)
+def test_a_link_that_makes_no_sense_is_told_so(widget_page, chromium, asked):
+    page = widget_page(ScalingWidget(), fragment=f"#scaling.{asked}")
+    problem = page.locator("[data-ready=scaling] > .hydra-problem")
+    trait, value = asked.split("=")
+    expect(problem).to_have_text(
+        f"The link asks for {trait} = {value}, which this widget cannot show."
+    )
+    expect_setting(page, chromium)
