@@ -25,7 +25,7 @@ book: $(INSTALLED)
 
 test: book
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/python -m pytest --nbval-lax tests hydra_lib book
+	$(BIN)/python -m pytest -rs --nbval-lax tests hydra_lib book
 
 serve: book
 	@echo "http://localhost:$(PORT)/ (stop with Ctrl-C)"

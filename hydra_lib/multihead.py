@@ -57,8 +57,8 @@ class MultiHeadAttention(nn.Module):
 
     Raises TypeError for inputs of another dtype than the weights or a mask that is not boolean;
     ValueError for other shapes, an axis of length 0, another device, a mask that does not
-    broadcast. Cost: :meth:`hydra_lib.heads.HeadConfig.flops`. Source: Vaswani et al. (2017), section
-    3.2.2; initial weights, Glorot and Bengio (2010).
+    broadcast. Cost: :meth:`hydra_lib.heads.HeadConfig.flops`. Source: Vaswani et al. (2017),
+    section 3.2.2; initial weights, Glorot and Bengio (2010).
 
     >>> layer = MultiHeadAttention(HeadConfig(8, 2), generator=torch.Generator().manual_seed(0))
     >>> x = torch.ones(3, 5, 8)

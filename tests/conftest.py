@@ -83,7 +83,11 @@ def open_page(chromium):
         page.set_default_timeout(10_000)
         page.on("console", lambda m: problems.append(f"console {m.type}: {m.text}"))
         page.on("pageerror", lambda e: problems.append(f"error: {e}"))
-        page.on("requestfailed", lambda r: problems.append(f"failed: {r.url}"))
+        # A reload aborts what was still on its way; whatever could not be had fails otherwise.
+        page.on(
+            "requestfailed",
+            lambda r: r.failure == "net::ERR_ABORTED" or problems.append(f"failed: {r.url}"),
+        )
         page.goto(url)
         page.wait_for_load_state("networkidle")
         return page

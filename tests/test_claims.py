@@ -4,6 +4,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -31,7 +32,11 @@ from hydra_lib import (
     split_heads,
     trace,
 )
+from hydra_lib.algorithms import STRASSEN
+from hydra_lib.bilinear import BilinearAlgorithm
+from hydra_lib.counting import Tally, counted, triple_loop
 from hydra_lib.show import record
+from hydra_lib.strassen import strassen
 
 PAGE = Path(__file__).parents[1] / "book" / "claims.md"
 FUTURE = ~causal_mask(5)
@@ -139,6 +144,63 @@ def test_H2():
     q = torch.randn(20_000, 64, generator=torch.Generator().manual_seed(0))
     correlated = measure_moments((q * q).sum(-1) / 8)
     assert correlated.mean > 7  # k = q: unit variances, but the mean grows like √d_k
+
+
+def test_H7():
+    for n in (2, 3, 5):
+        tally = Tally()
+        a = counted(np.arange(n * n).reshape(n, n), tally).tolist()
+        triple_loop(a, a)
+        assert (tally.multiplications, tally.additions) == (n**3, n**3 - n**2)
+
+
+def test_H8():
+    """A level saves an eighth of the products of blocks and costs only additions of blocks."""
+    totals = [sum(STRASSEN.counts(levels)) / (2 * 8**levels - 4**levels) for levels in range(13)]
+    assert totals[1] > 1  # 2 × 2 numbers: 25 operations for 12
+    assert totals[12] < 1  # 4096 × 4096: fewer in all
+
+
+def test_H9():
+    full = 300e6 * 1920 * 1080 * 3
+    assert round(full / 1e15, 3) == 1.866
+
+
+def test_H10():
+    assert not STRASSEN.defect().any()
+    W = STRASSEN.W.copy()
+    W[0, 0, 0] *= -1
+    assert BilinearAlgorithm(STRASSEN.U, STRASSEN.V, W).defect().any()
+
+
+def test_H11():
+    sizes = np.array([2.0**levels for levels in range(1, 11)])
+    counts = np.array([float(STRASSEN.counts(levels)[0]) for levels in range(1, 11)])
+    assert np.polyfit(np.log(sizes), np.log(counts), 1)[0] == pytest.approx(np.log2(7))
+
+
+def test_H12():
+    source = [r for r in record("strassen")["numpy_schemes"] if r["scheme"] == "source"]
+    assert min(r["n"] for r in source) > 64
+    assert all(r["ratio_p50"] < 1 for r in source)
+
+
+def test_H13():
+    rows_ = [r for r in record("strassen")["errors"] if r["form"] == "winograd"]
+    for dtype in ("float32", "float64"):
+        errors = {r["levels"]: r["error"] for r in rows_ if r["dtype"] == dtype and r["n"] == 512}
+        assert errors[0] < errors[2] < errors[4]
+
+
+def test_H14():
+    assert np.zeros((2, 2)).dtype == np.float64
+    a, b = np.ones((5, 7), np.float32), np.ones((7, 3), np.float32)
+    assert strassen(a, b, leaf=1).dtype == np.float32
+
+
+def test_H15():
+    speed = [rung["gflop_per_s"] for rung in record("strassen")["ladder"]]
+    assert max(speed) > 1000 * min(speed)
 
 
 def test_H16():

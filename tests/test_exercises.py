@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,6 +16,7 @@ from hydra_lib.exercises import (
     masking,
     scaling,
     softmax,
+    strassen,
 )
 
 EYE = torch.eye
@@ -22,6 +24,12 @@ EYE = torch.eye
 
 def rows_of(w):
     return w / w.sum(-1, keepdim=True)
+
+
+def peel_without_the_last_terms(a, b):
+    c = a @ b
+    c[:-1, :-1] = a[:-1, :-1] @ b[:-1, :-1]
+    return c
 
 
 def soft(s):
@@ -64,6 +72,11 @@ RIGHT = [
     (heads.merge, merge_heads),
     (heads.with_output_projection, lambda x, W: merge_heads(x) @ W),
     (heads.per_head_parameters, 294912),
+    (strassen.flipped_sign, (5, 1, 1)),
+    (strassen.multiplications, 7**4 * 64**3),
+    (strassen.crossover, lambda p, q: 15 * p / q),
+    (strassen.peel, lambda a, b: a @ b),
+    (strassen.assemble, lambda *c: np.block([[c[0], c[1]], [c[2], c[3]]])),
 ]
 WRONG = [
     (aggregation.predicted_mean, 20, "20 is the running sum"),
@@ -144,6 +157,18 @@ WRONG = [
     (heads.with_output_projection, lambda x, W: merge_heads(x) @ W.T, "W_O transposed"),
     (heads.per_head_parameters, 98304, "a head has its own part of three"),
     (heads.per_head_parameters, 7077888, "of all heads together"),
+    (strassen.flipped_sign, (4, 0, 0), "counted from 0"),
+    (strassen.flipped_sign, (1, 1, 1), "does not mend it"),
+    (strassen.flipped_sign, (2, 1, 1), "product 2 does not land in row 1, column 1"),
+    (strassen.flipped_sign, (8, 1, 1), "there are 7 products"),
+    (strassen.flipped_sign, (5, 1), "expected (product, row, column), got 2 numbers"),
+    (strassen.multiplications, 7**10, "down to single numbers"),
+    (strassen.multiplications, 1024**3, "the plain way"),
+    (strassen.crossover, lambda p, q: 18 * p / q, "for p = 1e+11"),
+    (strassen.peel, peel_without_the_last_terms, "lacks the last column of a"),
+    (strassen.peel, lambda a, b: a, "for n = 3"),
+    (strassen.assemble, lambda *c: np.block([[c[0], c[1]], [c[2], c[3]]]) * 1.0, "came out"),
+    (strassen.assemble, lambda *c: np.block([[c[0], c[2]], [c[1], c[3]]]), "should be"),
 ]
 
 
@@ -180,7 +205,7 @@ def test_the_softmax_is_not_its_own_rival():
 def test_every_exercise_is_tested_both_ways():
     everything = {
         getattr(module, exercise)
-        for module in (aggregation, attention, heads, masking, scaling, softmax)
+        for module in (aggregation, attention, heads, masking, scaling, softmax, strassen)
         for exercise in module.__all__
     }
     assert {case[0] for case in RIGHT} == everything

@@ -449,7 +449,8 @@ def test_mask_controls(open_page, site):
     page.keyboard.press("Enter")  # back to row 1, column 5
     mask[0, 4] = False
     expect_mask(mask)
-    assert page.locator(".hydra-toggle[tabindex='0']").count() == 1
+    expect(page.locator(".hydra-toggle[tabindex='0']")).to_have_count(1)
+    expect(page.locator(".hydra-toggle[tabindex='0']")).to_be_focused()
 
     preset.select_option("window")
     expect_mask(masking.window_mask(5, 2))

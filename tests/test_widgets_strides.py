@@ -1,4 +1,4 @@
-"""The stride microscope: its arithmetic against torch's own strides and addresses, controls, links."""
+"""The stride microscope: its arithmetic against torch's strides and addresses, controls, links."""
 
 import re
 
@@ -78,7 +78,8 @@ def test_stages_agree_with_torch(chromium):
         return Object.entries(all).map(([name, layout]) => {
             const index = name === "view" ? [c.t, c.i, c.c] : [c.i, c.t, c.c];
             const offset = m.offset(index, layout.strides);
-            return {name, ...layout, index, offset, packed: m.isPacked(layout.shape, layout.strides),
+            return {name, ...layout, index, offset,
+                    packed: m.isPacked(layout.shape, layout.strides),
                     own: m.slice(layout, name === "view" ? 1 : 0, c.i),
                     element: m.elementAt(layout.memory[offset], c.h, c.d)};
         });
@@ -132,6 +133,9 @@ def expect_element(page, i, t, c, wrong=False, T=4, h=3, d=2):
         cells = stage.locator(".hydra-strip span")
         expect(cells).to_have_text([str(n) for n in memory(tensor)])
         expect(stage.locator(".hydra-framed")).to_have_text(str(memory(tensor)[places[name]]))
+        own = set(tensor.select(order[name].index("i"), i).flatten().tolist())
+        underlined = [str(n) for n in memory(tensor) if n in own]
+        expect(stage.locator(".hydra-own")).to_have_text(underlined)
         hues = cells.evaluate_all("all => all.map(s => s.style.getPropertyValue('--hue'))")
         owners = [n % (h * d) // d for n in memory(tensor)]
         assert len(set(zip(owners, hues, strict=True))) == len(set(owners)) == len(set(hues))

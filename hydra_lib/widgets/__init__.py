@@ -8,6 +8,7 @@ are kept in the URL fragment, under the widget's ``name``.
 
 from hydra_lib.widgets.aggregation import AggregationWidget
 from hydra_lib.widgets.attention import TraceWidget
+from hydra_lib.widgets.bilinear import StrassenWidget
 from hydra_lib.widgets.heads import HeadSplitterWidget
 from hydra_lib.widgets.masking import MaskWidget
 from hydra_lib.widgets.scaling import ScalingWidget
@@ -19,6 +20,7 @@ __all__ = [
     "HeadSplitterWidget",
     "MaskWidget",
     "ScalingWidget",
+    "StrassenWidget",
     "StrideWidget",
     "TemperatureWidget",
     "TraceWidget",

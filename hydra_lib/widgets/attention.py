@@ -13,10 +13,10 @@ __all__ = ["TraceWidget"]
 class TraceWidget(Widget):
     """Every matrix of the five steps; point at a number to see the arithmetic that made it.
 
-    ``q`` is (Tq, d_k), ``k`` is (Tk, d_k), ``v`` is (Tk, d_v), ``mask`` broadcasts to (Tq, Tk),
-    True = may attend; ``temperature`` is √d_k unless given. ``cell`` is the number that is explained, as
-    ``"weights.1.2"``: a table (q, kT, scores, scaled, masked, weights, v, output), row and column,
-    counted from 1; empty for none.
+    ``q`` is (Tq, d_k), ``k`` is (Tk, d_k), ``v`` is (Tk, d_v); ``mask`` broadcasts to (Tq, Tk),
+    True = may attend; ``temperature`` is √d_k unless given. ``cell`` is the number explained, as
+    ``"weights.1.2"``: a table (q, kT, scores, scaled, masked, weights, v, output), its row and its
+    column, both counted from 1; empty for none.
 
     Raises ValueError for ragged or empty matrices and for a cell that does not exist; and what
     :func:`hydra_lib.attention.trace` raises.

@@ -1,0 +1,94 @@
+"""What can be multiplied with what, and into what: the checks before any work, and its room."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+__all__ = ["Matrix", "check_out", "check_pair", "empty", "product_shape"]
+
+# A numpy array or a torch tensor. Not spelt as a type, so that check_pair can say what is wrong.
+Matrix = Any
+
+
+def check_pair(a: Matrix, b: Matrix) -> None:
+    """Make sure that ``a`` (…, m, k) and ``b`` (…, k, n) are two of a kind with the same k.
+
+    Raises TypeError unless both are numpy arrays or both torch tensors, of one dtype that is not
+    bool; ValueError for two devices, fewer than two axes or inner sizes that differ.
+
+    >>> check_pair(np.ones((2, 3)), np.ones((3, 5)))
+    """
+    if not any(isinstance(a, kind) and isinstance(b, kind) for kind in (np.ndarray, torch.Tensor)):
+        raise TypeError(
+            "expected two numpy arrays or two torch tensors, got "
+            f"{type(a).__name__} and {type(b).__name__}"
+        )
+    if a.dtype != b.dtype:
+        raise TypeError(f"expected a and b of one dtype, got {a.dtype} and {b.dtype}")
+    if a.dtype in (torch.bool, np.bool_):
+        raise TypeError(f"expected integer, floating or complex numbers, got {a.dtype}")
+    if isinstance(a, torch.Tensor) and a.device != b.device:
+        raise ValueError(f"expected a and b on one device, got {a.device} and {b.device}")
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+        raise ValueError(
+            "expected a (…, m, k) and b (…, k, n) with the same k, got "
+            f"{tuple(a.shape)} and {tuple(b.shape)}"
+        )
+
+
+def empty(like: Matrix, rows: int, columns: int) -> Matrix:
+    """An uninitialized matrix of the kind, dtype and device of ``like``."""
+    if isinstance(like, torch.Tensor):
+        return like.new_empty(rows, columns)
+    return np.empty((rows, columns), dtype=like.dtype)
+
+
+def product_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
+    """Shape (…, m, n) of ``a @ b``, the leading axes broadcast.
+
+    Raises ValueError where they do not.
+
+    >>> product_shape(torch.ones(7, 2, 3), torch.ones(3, 5))
+    (7, 2, 5)
+    """
+    if a.ndim == b.ndim == 2:
+        return (a.shape[0], b.shape[1])
+    try:
+        batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except RuntimeError:
+        raise ValueError(
+            f"expected leading axes that broadcast, got {tuple(a.shape)} and {tuple(b.shape)}"
+        ) from None
+    return (*batch, a.shape[-2], b.shape[-1])
+
+
+def check_out(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
+    """Make sure that ``a @ b`` can be built up in ``out`` while ``a`` and ``b`` are still read.
+
+    Raises TypeError for another dtype; ValueError for another shape or device, for an ``out`` that
+    holds one number in two places, and for address ranges that meet those of ``a`` or ``b``, if
+    only between each other's rows.
+
+    >>> check_out(torch.empty(2, 5), torch.ones(2, 3), torch.ones(3, 5))
+    """
+    if out.dtype != a.dtype:
+        raise TypeError(f"expected out of dtype {a.dtype}, got {out.dtype}")
+    shape = product_shape(a, b)
+    if tuple(out.shape) != shape or out.device != a.device:
+        got = f"{tuple(out.shape)} on {out.device}"
+        raise ValueError(f"expected out of shape {shape} on {a.device}, got {got}")
+    repeats = any(n > 1 and step == 0 for n, step in zip(out.shape, out.stride(), strict=True))
+    if repeats or _meet(out, a) or _meet(out, b):
+        raise ValueError("out must not overlap a, b or itself in memory")
+
+
+def _meet(x: torch.Tensor, y: torch.Tensor) -> bool:
+    (first, end), (other, other_end) = _span(x), _span(y)
+    return min(x.numel(), y.numel()) > 0 and first < other_end and other < end
+
+
+def _span(x: torch.Tensor) -> tuple[int, int]:
+    """The addresses of the first byte and of the byte after the last."""
+    last = sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True))
+    return x.data_ptr(), x.data_ptr() + (last + 1) * x.element_size()

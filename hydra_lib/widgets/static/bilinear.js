@@ -1,0 +1,84 @@
+// What hydra_lib/bilinear.py says of an algorithm {U, V, W, additions}, in words and counts. No DOM.
+// The coefficients of U, V and W are 1, 0 and −1.
+
+const places = (digits) => (integer) => [...String(integer)].map((d) => digits[d]).join("");
+export const lowered = places("₀₁₂₃₄₅₆₇₈₉");
+export const raised = places("⁰¹²³⁴⁵⁶⁷⁸⁹");
+
+export function blockName(letter, i, j) {
+  return letter + lowered(i + 1) + lowered(j + 1);
+}
+
+export function signOf(coefficient) {
+  return coefficient === 0 ? "" : coefficient > 0 ? "+" : "−";
+}
+
+/** The blocks that enter a sum, row after row. */
+export function blockTerms(letter, coefficients) {
+  return coefficients.flatMap((row, i) => row.map((c, j) =>
+    ({ sign: signOf(c), name: blockName(letter, i, j) }))).filter(({ sign }) => sign);
+}
+
+/** The products that enter C_ij. */
+export function productTerms({ W }, i, j) {
+  return W.map((w, r) => ({ sign: signOf(w[i][j]), name: `M${lowered(r + 1)}`, product: r }))
+    .filter(({ sign }) => sign);
+}
+
+/** The same sum, in order but for its first term, which has a plus if any has; with its text. */
+export function spelled(terms) {
+  const first = Math.max(0, terms.findIndex(({ sign }) => sign === "+"));
+  return [terms[first], ...terms.filter((_, n) => n !== first)].map((term, n) => ({
+    ...term,
+    text: n ? `${term.sign} ${term.name}` : (term.sign === "−" ? "−" : "") + term.name,
+  }));
+}
+
+export function sumText(terms) {
+  return spelled(terms).map(({ text }) => text).join(" ");
+}
+
+/** "M₁ = (A₁₁ + A₂₂)(B₁₁ + B₂₂)" */
+export function productText({ U, V }, r) {
+  const factors = [blockTerms("A", U[r]), blockTerms("B", V[r])].map((terms) => {
+    const text = sumText(terms);
+    return terms.length > 1 || text.startsWith("−") ? `(${text})` : text;
+  });
+  const factored = factors.join(" ").replace(") (", ")(");
+  return `M${lowered(r + 1)} = ${factored}`;
+}
+
+/** "C₁₁ = M₁ + M₄ − M₅ + M₇" */
+export function resultText(algorithm, i, j) {
+  return `${blockName("C", i, j)} = ${sumText(productTerms(algorithm, i, j))}`;
+}
+
+/** "C₁₁ with + and C₂₂ with +", no line starting with a sign. */
+export function landingText({ W }, r) {
+  const all = blockTerms("C", W[r]).map(({ sign, name }) => `${name} with\u00a0${sign}`);
+  return [all.slice(0, -1).join(", "), all.at(-1)].filter(Boolean).join(" and ");
+}
+
+/** Additions of blocks as the sums are written, nothing shared: in A, in B, in C. */
+export function writtenAdditions({ U, V, W }) {
+  const terms = [U, V, W].map((factor) => factor.flat(2).filter(Boolean).length);
+  return [terms[0] - U.length, terms[1] - V.length, terms[2] - W[0].flat().length];
+}
+
+/** Multiplications and additions of L levels of recursion down to leaf × leaf blocks. */
+export function operationCounts({ U, V, additions }, levels, leaf = 1) {
+  const [m, k, n] = [U[0].length, V[0].length, V[0][0].length];
+  let counts = [leaf ** 3, leaf ** 3 - leaf ** 2];
+  for (let level = 0; level < levels; level += 1) {
+    const own = [m * k, k * n, m * n].reduce((sum, area, side) =>
+      sum + additions[side] * leaf ** 2 * area ** level, 0);
+    counts = [U.length * counts[0], U.length * counts[1] + own];
+  }
+  return counts;
+}
+
+/** Side of the matrix that L levels of halving cut into numbers, and what the triple loop takes. */
+export function tripleLoopCounts(levels) {
+  const n = 2 ** levels;
+  return { n, counts: [n ** 3, n ** 3 - n ** 2] };
+}
