@@ -398,7 +398,7 @@ def test_links(widget_page):
     page = widget_page(StrassenWidget(), fragment=asked)
     expect_setting(page, "naive", 7, 0)
     expect(page.locator("[data-ready=strassen] > .hydra-problem")).to_have_text("")
-    page.evaluate("location.hash = '#strassen.product=7'")
+    page.evaluate("location.hash = '#strassen.algorithm=strassen&strassen.product=7'")
     expect(page.locator(".hydra-summary").first).to_have_text(
         f"There is no product 8 in Strassen 1969. Product 7 of 7 enters {landing(STRASSEN.W[6])}."
     )

@@ -37,12 +37,14 @@ def store(notebook: Path, before: list[str]) -> None:
         NotebookClient(nb, timeout=600, kernel_name="python3", resources=resources).execute()
     nb.metadata.pop("widgets", None)
     for cell in code:
-        cell.execution_count = None
+        # nbval takes a cell with outputs and no count for one that was never run.
+        cell.execution_count = 1 if checked(cell) else None
         cell.outputs = [o for o in cell.outputs if kept(o)] if checked(cell) else []
         for output in cell.outputs:
             if "data" in output:
                 output.data = {"text/plain": output.data["text/plain"]}
-                output.execution_count = None
+                if "execution_count" in output:
+                    output.execution_count = 1
                 output.metadata = {}
         cell.metadata.pop("execution", None)
     nbformat.write(nb, notebook)
