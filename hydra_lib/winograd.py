@@ -37,14 +37,15 @@ def strassen_fast(
         U = A₁₁B₁₁ + S₂T₂     C₁₁ = A₁₁B₁₁ + A₁₂B₂₁     C₁₂ = U + S₁T₁ + S₄B₂₂
         V = U + S₃T₃          C₂₁ = V + A₂₂T₄           C₂₂ = V + S₁T₁
 
-    Where 2^L does not divide a side, the remainder is peeled off once and left to BLAS. Padding
-    would copy both inputs; peeling at every level repeats the work, 7/4 times as much per level.
+    Where 2^L does not divide a side, the remainder is peeled off once and left to BLAS (a little
+    more of it where blocks are large, see ``_split``). Padding would copy both inputs; peeling at
+    every level repeats the work, 7/4 times as much per level.
 
     Integers wrap around exactly as in ``a @ b``. Floating results differ by rounding, whose bound
     grows up to 4.5-fold per level. A NaN in row i of ``a``, which in ``a @ b`` spoils row i, may
-    here spoil every row that equals i modulo m / 2^L (rounded down); one in column j of ``b``
-    likewise every such column. So does ∞, as NaN, because ∞ − ∞ arises. Sums of up to 4^L finite
-    entries may overflow.
+    here spoil every row at the same place in a block, one in m / 2^L rows; a NaN in column j of
+    ``b`` likewise every such column. So does ∞, as NaN, because ∞ − ∞ arises. Sums of up to 4^L
+    finite entries may overflow.
 
     Raises TypeError for anything but tensors of one number dtype; ValueError for inner sizes or
     leading axes that do not match, two devices, ``out`` of wrong shape or in overlapping memory,
@@ -86,15 +87,27 @@ def strassen_fast(
     if out is None:
         out = a.new_empty(shape)
     a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
-    work = _workspace(a, b, out, levels)
+    sides = _split(m, k, n, levels)
+    work = _workspace(a, b, out, sides, levels)
     for i in itertools.product(*map(range, batch)):
-        _peel(a[i], b[i], out[i], levels, work)
+        _peel(a[i], b[i], out[i], sides, work)
     return out
 
 
-def _peel(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, levels: int, work: list) -> None:
-    """``c = a b`` for matrices: the part that 2^L divides, then what is left of k, m and n."""
-    m, k, n = (side >> levels << levels for side in (*a.shape, b.shape[1]))
+def _split(m: int, k: int, n: int, levels: int) -> tuple[int, ...]:
+    """The largest sides that 2^L divides; if they are not the whole, ones that BLAS is quick on.
+
+    It is slower on blocks that 8 does not divide. That is worth a wider strip, but no strip.
+    """
+    sides, grain = (m, k, n), 1 << levels
+    if any(side % grain for side in sides) and min(sides) >= 64 * grain:
+        grain *= 8
+    return tuple(side // grain * grain for side in sides)
+
+
+def _peel(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, sides: tuple, work: list) -> None:
+    """``c = a b`` for matrices: the blocks, then what is left of k, m and n."""
+    (m, k, n), levels = sides, len(work)
     corner = c[:m, :n]
     _winograd(*(_blocks(x, levels) for x in (a[:m, :k], b[:k, :n], corner)), work)
     if k < a.shape[1]:
@@ -113,9 +126,9 @@ def _blocks(x: torch.Tensor, levels: int) -> torch.Tensor:
     return x.permute(*pairs, levels, 2 * levels + 1)
 
 
-def _workspace(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, levels: int) -> list:
+def _workspace(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, sides: tuple, levels: int):
     """For each level, S and T and room for a product that waits to be added, in blocks."""
-    m, k, n = (side >> levels for side in (*a.shape[-2:], b.shape[-1]))
+    m, k, n = (side >> levels for side in sides)
     return [
         (
             _empty(a, m, k, depth),

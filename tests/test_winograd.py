@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hydra_lib import crossover
-from hydra_lib.winograd import _empty, strassen_fast
+from hydra_lib.winograd import _empty, _split, strassen_fast
 
 SHAPES = [(8, 8, 8), (11, 13, 17), (23, 8, 9), (64, 31, 40), (8, 40, 15)]
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
@@ -59,6 +59,16 @@ class Watch(TorchDispatchMode):
 def test_agrees_with_the_product(shape, levels):
     a, b = pair(*shape)
     torch.testing.assert_close(strassen_fast(a, b, levels=levels), a @ b, rtol=0, atol=1e-11)
+
+
+def test_blocks_that_blas_is_quick_on():
+    """An odd side is cut to blocks that 8 divides, if they are large; an even one is not cut."""
+    assert _split(139, 130, 150, 1) == (128, 128, 144)
+    assert _split(138, 130, 150, 1) == (138, 130, 150)
+    assert _split(139, 127, 150, 1) == (138, 126, 150)
+    assert _split(139, 130, 150, 2) == (136, 128, 148)
+    a, b = pair(139, 130, 150)
+    torch.testing.assert_close(strassen_fast(a, b, levels=1), a @ b, rtol=0, atol=1e-11)
 
 
 def test_by_hand():
