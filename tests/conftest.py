@@ -9,6 +9,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no falsifying example.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
