@@ -1,0 +1,58 @@
+"""Rotary positions: queries and keys are turned by an angle that grows with their position."""
+
+import torch
+from jaxtyping import Float
+
+from hydra_lib.heads import HeadConfig
+from hydra_lib.multihead import MultiHeadAttention
+
+__all__ = ["RotaryAttention", "rotate"]
+
+BASE = 10_000.0
+
+
+def rotate(x: torch.Tensor) -> Float[torch.Tensor, "*batch T d"]:
+    """Turn each pair of neighbouring coordinates by an angle proportional to the position.
+
+    ``(x[t, 2i], x[t, 2i+1])`` is turned by ``t · 10000^(−2i/d)`` radians, t = 0, 1, …. Turning q by
+    its position and k by its own leaves a score that depends on their distance only:
+    ``rotate(q)[s] · rotate(k)[t] = q · R(t − s) k``. Lengths do not change.
+
+    ``x`` is (…, T, d), floating. Raises ValueError for an odd d. Cost: 3 d FLOPs a position, and
+    the angles. Source: Su et al. (2021), *RoFormer*.
+
+    >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+    tensor([[1.0000, 0.0000],
+            [0.5403, 0.8415]])
+    """
+    if x.ndim < 2 or x.shape[-1] % 2:
+        raise ValueError(f"expected (…, T, d) with an even d, got {tuple(x.shape)}")
+    # Angles in float64: a float32 angle loses a digit with every tenfold of the position.
+    wide = {"device": x.device, "dtype": torch.float64}
+    even = torch.arange(0, x.shape[-1], 2, **wide)
+    position = torch.arange(x.shape[-2], **wide)[:, None]
+    angle = position * BASE ** (-even / x.shape[-1])  # (T, d/2)
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    a, b = x[..., 0::2], x[..., 1::2]
+    turned = torch.stack((a * cos - b * sin, a * sin + b * cos), -1)  # (..., T, d/2, 2)
+    return turned.flatten(-2)  # (..., T, d/2, 2) -> (..., T, d)
+
+
+class RotaryAttention(MultiHeadAttention):
+    """:class:`hydra_lib.multihead.MultiHeadAttention` that knows positions.
+
+    Queries and keys are turned after they are split into heads; values are not. Everything else,
+    arguments, masks, errors, cost, is as there. Raises ValueError for an odd head_dim.
+    """
+
+    def __init__(self, config: HeadConfig, bias: bool = False, *, generator: torch.Generator):
+        if config.head_dim % 2:
+            raise ValueError(
+                f"rotary positions turn pairs: head_dim must be even, got {config.head_dim}"
+            )
+        super().__init__(config, bias, generator=generator)
+
+    def split(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple:
+        """Heads of q, k and v, each (…, h, T, d_k), with q and k turned by their positions."""
+        q, k, v = super().split(q, k, v)
+        return rotate(q), rotate(k), v
