@@ -12,11 +12,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 
 from hydra_lib.boltzmann import probabilities
-from hydra_lib.masking import apply_mask
+from hydra_lib.masking import apply_mask, check_mask
 
 __all__ = [
     "Trace",
-    "check_mask",
     "fused_attention",
     "scaled_dot_product_attention",
     "shape_table",
@@ -73,7 +72,7 @@ def scaled_dot_product_attention(
     tensor([[6.],
             [8.]])
     """
-    tau = _check(q, k, v, mask, temperature)
+    tau = check_inputs(q, k, v, mask, temperature)
     scores = _finite(q @ k.mT)  # (..., Tq, d_k) x (..., d_k, Tk) -> (..., Tq, Tk)
     if mask is not None:
         scores = apply_mask(scores, mask)
@@ -97,7 +96,7 @@ def fused_attention(
     >>> torch.equal(fused_attention(q, q, q, torch.zeros(2, 2).bool()), torch.zeros(2, 2))
     True
     """
-    _check(q, k, v, mask, None)
+    check_inputs(q, k, v, mask, None)
     return fused_unchecked(q, k, v, mask)
 
 
@@ -107,10 +106,10 @@ def fused_unchecked(
     """:func:`fused_attention` for a caller that has done its checks."""
     if mask is None:
         return F.scaled_dot_product_attention(q, k, v)
-    mask = torch.atleast_2d(mask)
-    one_length = mask.ndim == 2 and mask.shape[0] == mask.shape[1] == q.shape[-2] == k.shape[-2]
-    if one_length and torch.equal(mask, torch.ones_like(mask).tril()):
+    n = q.shape[-2]
+    if mask.shape == (n, n) and k.shape[-2] == n and torch.equal(mask, mask.new_ones(n, n).tril_()):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    mask = torch.atleast_2d(mask)
     alive = mask.any(-1, keepdim=True)  # (..., Tq, 1)
     out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | ~alive)
     return out.masked_fill(~alive, 0.0)
@@ -136,7 +135,7 @@ def trace(
     weights  (2, 5)
     output   (2, 7)
     """
-    tau = _check(q, k, v, mask, temperature)
+    tau = check_inputs(q, k, v, mask, temperature)
     if tau == 0:
         raise ValueError("the trace divides by the temperature: expected it in (0, ∞], got 0")
     scores = _finite(q @ k.mT)  # (..., Tq, d_k) x (..., d_k, Tk) -> (..., Tq, Tk)
@@ -146,20 +145,7 @@ def trace(
     return Trace(scores, scaled, masked, weights, weights @ v)
 
 
-def check_mask(mask: torch.Tensor, shape: tuple[int, ...], device: torch.device) -> None:
-    """Refuse, for scores to come, a mask that :func:`hydra_lib.masking.apply_mask` would refuse."""
-    if mask.dtype != torch.bool:
-        raise TypeError(f"mask must be torch.bool with True = may attend, got {mask.dtype}")
-    if mask.device != device:
-        raise ValueError(f"mask is on {mask.device}, scores are on {device}")
-    pairs = zip(reversed(mask.shape), reversed(shape), strict=False)  # leading axes may be missing
-    if mask.ndim > len(shape) or any(m not in (1, s) for m, s in pairs):
-        raise ValueError(
-            f"mask of shape {tuple(mask.shape)} does not broadcast to scores {tuple(shape)}"
-        )
-
-
-def _check(q, k, v, mask, temperature: Temperature) -> float | int:
+def check_inputs(q, k, v, mask, temperature: Temperature) -> float | int:
     """Refuse bad input, return the temperature."""
     if not (q.dtype == k.dtype == v.dtype and q.is_floating_point()):
         raise TypeError(

@@ -155,7 +155,10 @@ def jacobian(scores: torch.Tensor, tau: Temperature = 1.0) -> Float[torch.Tensor
     s, tau = _check(scores, tau)
     _, z = _reduced(s, tau)
     p, _ = _normalized(z)
-    covariance = torch.diag_embed(p) - p[..., :, None] * p[..., None, :]  # (..., n, n)
+    pairs = p[..., :, None] * p[..., None, :]  # (..., n) x (..., n) -> (..., n, n)
+    pairs = pairs.masked_fill(torch.eye(p.shape[-1], dtype=torch.bool, device=p.device), 0.0)
+    # Σ_j≠i p_i p_j on the diagonal: p_i (1 − p_i) would cancel when p_i is close to 1.
+    covariance = torch.diag_embed(pairs.sum(-1)) - pairs
     # An exact zero stays zero at any temperature; 0/0 would be NaN.
     tau = _per_row(tau)[..., None, None]
     response = covariance / torch.where(covariance == 0, 1.0, tau)

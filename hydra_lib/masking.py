@@ -7,7 +7,7 @@ its exponential, and with it the weight, is exactly zero.
 import torch
 from jaxtyping import Bool, Float
 
-__all__ = ["apply_mask", "causal_mask", "padding_mask", "window_mask"]
+__all__ = ["apply_mask", "causal_mask", "check_mask", "padding_mask", "window_mask"]
 
 
 def causal_mask(length: int) -> Bool[torch.Tensor, "T T"]:
@@ -89,18 +89,20 @@ def apply_mask(scores: torch.Tensor, mask: torch.Tensor) -> Float[torch.Tensor, 
     tensor([[0., -inf],
             [0., 0.]])
     """
-    if mask.dtype != torch.bool:
-        raise TypeError(f"mask must be torch.bool with True = may attend, got {mask.dtype}")
     if not scores.is_floating_point():
         raise TypeError(f"scores must be floating point, got {scores.dtype}")
-    if mask.device != scores.device:
-        raise ValueError(f"mask is on {mask.device}, scores are on {scores.device}")
-    try:
-        fits = torch.broadcast_shapes(mask.shape, scores.shape) == scores.shape
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"mask of shape {tuple(mask.shape)} does not broadcast to scores {tuple(scores.shape)}"
-        )
+    check_mask(mask, scores.shape, scores.device)
     return scores.masked_fill(~mask, -torch.inf)
+
+
+def check_mask(mask: torch.Tensor, shape: tuple[int, ...], device: torch.device) -> None:
+    """Refuse a mask that does not fit scores of this ``shape``, which need not be there yet."""
+    if mask.dtype != torch.bool:
+        raise TypeError(f"mask must be torch.bool with True = may attend, got {mask.dtype}")
+    if mask.device != device:
+        raise ValueError(f"mask is on {mask.device}, scores are on {device}")
+    pairs = zip(reversed(mask.shape), reversed(shape), strict=False)  # leading axes may be missing
+    if mask.ndim > len(shape) or any(m not in (1, s) for m, s in pairs):
+        raise ValueError(
+            f"mask of shape {tuple(mask.shape)} does not broadcast to scores {tuple(shape)}"
+        )

@@ -10,8 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
-from hydra_lib.attention import check_mask, fused_unchecked, shape_table, trace
+from hydra_lib.attention import fused_unchecked, shape_table, trace
 from hydra_lib.heads import HeadConfig, merge_heads, split_heads
+from hydra_lib.masking import check_mask
 
 __all__ = ["MultiHeadAttention", "MultiHeadTrace"]
 
@@ -85,20 +86,17 @@ class MultiHeadAttention(nn.Module):
         mask: torch.Tensor | None = None,
         return_weights: bool = False,
     ):
-        """The output, by fused kernels; with ``return_weights`` (output, weights), step by step.
-
-        The weights are (…, h, Tq, Tk), one matrix a head.
-        """
+        """The output, by fused kernels; ``return_weights`` adds the weights, (…, h, Tq, Tk)."""
         if return_weights:
             steps = self.trace(query, key, value, mask)
             return steps.output, steps.weights
-        mask = self._check(query, key, value, mask)
-        heads = self.split(*self.project(query, key, value))
-        return self.combine(fused_unchecked(*heads, mask))
+        mask = self.check_inputs(query, key, value, mask)
+        heads = fused_unchecked(*self.split(*self.project(query, key, value)), mask)
+        return self.W_o(merge_heads(heads))
 
     def trace(self, query, key, value, mask=None) -> MultiHeadTrace:
         """The same output by the plain path, with every step kept. Arguments as for the call."""
-        mask = self._check(query, key, value, mask)
+        mask = self.check_inputs(query, key, value, mask)
         wide = self.project(query, key, value)
         split = self.split(*wide)
         *attention, heads = trace(*split, mask)
@@ -175,15 +173,15 @@ class MultiHeadAttention(nn.Module):
         if heads.ndim < 3 or heads.shape[-3] != h or heads.shape[-1] != d_k:
             raise ValueError(f"heads must be (…, {h}, T, {d_k}), got {tuple(heads.shape)}")
 
-    def _check(self, query, key, value, mask) -> torch.Tensor | None:
+    def check_inputs(self, query, key, value, mask) -> torch.Tensor | None:
         """Refuse bad input; return the mask with an axis for the heads."""
         weight, d = self.W_q.weight, self.config.d_model
-        dtype, device = weight.dtype, weight.device
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            if x.dtype != dtype:
-                raise TypeError(f"{name} must be {dtype} like the weights, got {x.dtype}")
-            if x.device != device:
-                raise ValueError(f"{name} is on {x.device}, the weights are on {device}")
+        roles = ("query", query), ("key", key), ("value", value)
+        for name, x in roles[:1] if query is key is value else roles:  # one look at self-attention
+            if x.dtype != weight.dtype:
+                raise TypeError(f"{name} must be {weight.dtype} like the weights, got {x.dtype}")
+            if x.device != weight.device:
+                raise ValueError(f"{name} is on {x.device}, the weights are on {weight.device}")
             if x.ndim < 2 or x.shape[-1] != d or 0 in x.shape:
                 raise ValueError(
                     f"{name} must be (…, T, {d}) with no axis of length 0, got {tuple(x.shape)}"

@@ -143,6 +143,15 @@ def test_jacobian_against_autograd(values, tau):
     close(boltzmann.jacobian(s, tau), by_autograd)
 
 
+def test_the_diagonal_of_the_jacobian_does_not_cancel():
+    """p = 1 − e⁻²⁰ is 1 in float32, yet p (1 − p) is not 0."""
+    J = boltzmann.jacobian(torch.tensor([20.0, 0.0]))
+    p = 1 / (1 + math.exp(-20))
+    assert J[0, 0].item() == pytest.approx(p * (1 - p), rel=1e-6)
+    assert J.dtype == torch.float32
+    assert torch.equal(J.sum(-1), torch.zeros(2))
+
+
 @given(scores_lists, st.lists(temperatures, min_size=2, max_size=6))
 def test_entropy_rises_with_temperature(values, taus):
     taus = f64([0.0, *sorted(taus), math.inf])[:, None]

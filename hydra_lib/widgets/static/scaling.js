@@ -1,5 +1,6 @@
 // Scores of random queries and keys, as in hydra_lib/scaling.py, in plain numbers. No DOM.
 import { boltzmann } from "./boltzmann.js";
+import { uniforms } from "./random.js";
 
 /** Exact mean and variance of q·k, the d entries of both with mean mu and standard deviation sigma. */
 export function moments(d, mu, sigma) {
@@ -17,31 +18,18 @@ export function measure(scores) {
 /** A softmax row, its entropy in nats, and the Frobenius norm of its Jacobian p_i (δ_ij − p_j). */
 export function saturation(scores) {
   const { p, S } = boltzmann(scores, 1);
-  const squares = p.map((a, i) => p.reduce((total, b, j) =>
-    total + (i === j ? a * (1 - a) : a * b) ** 2, 0));
+  const squares = p.map((a, i) => {
+    const pairs = p.map((b, j) => (i === j ? 0 : a * b));
+    const diagonal = pairs.reduce((total, x) => total + x, 0); // a (1 − a) would cancel near 1
+    return pairs.reduce((total, x) => total + x * x, diagonal * diagonal);
+  });
   return { p, entropy: S, frobenius: Math.sqrt(squares.reduce((total, x) => total + x, 0)) };
 }
 
-// SplitMix (Steele, Lea, Flood 2014) in 32 bits: a counter whose bits are stirred by the last steps
-// of MurmurHash3 (Appleby). Good enough to look at, and the same in every browser.
-const GOLDEN = 0x9e3779b9;
-
-function stir(bits) {
-  let x = bits;
-  x = Math.imul(x ^ (x >>> 16), 0x85ebca6b);
-  x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
-  return x ^ (x >>> 16);
-}
-
-/** A function that draws standard normal numbers, two at a time (Box and Muller 1958).
- * Every pair of a seed and a stream starts at another place. */
+/** A function that draws standard normal numbers, two at a time (Box and Muller 1958). */
 export function normals(seed, stream) {
-  let counter = stir(stir(seed + GOLDEN) + stream);
+  const uniform = uniforms(seed, stream);
   let spare;
-  const uniform = () => {
-    counter = (counter + GOLDEN) | 0;
-    return ((stir(counter) >>> 0) + 0.5) / 2 ** 32;
-  };
   return () => {
     if (spare !== undefined) {
       const kept = spare;

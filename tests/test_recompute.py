@@ -1,0 +1,90 @@
+"""What is particular to making the weights again; the gradients themselves: test_backward.py."""
+
+import re
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from hydra_lib.attention import trace
+from hydra_lib.backward import attention_backward
+from hydra_lib.boltzmann import log_partition
+from hydra_lib.recompute import attention_backward_recomputed
+
+Tq, Tk, d_k, d_v = 13, 7, 3, 5
+
+
+def inputs(*batch):
+    """q, k, v, the forward pass's output and log Z, grad_output."""
+    shapes = (Tq, d_k), (Tk, d_k), (Tk, d_v), (Tq, d_v)
+    generator = torch.Generator().manual_seed(0)
+    q, k, v, grad = (torch.randn(*batch, *s, generator=generator).double() for s in shapes)
+    steps = trace(q, k, v)
+    return q, k, v, steps.output, log_partition(steps.masked), grad
+
+
+@pytest.mark.parametrize("block", [1, 5, 12, 13, 64])
+def test_the_block_does_not_matter(block):
+    q, k, v, output, log_z, grad_output = inputs(2)
+    plain = attention_backward(q, k, v, grad_output)
+    got = attention_backward_recomputed(q, k, v, output, log_z, grad_output, block=block)
+    assert str(got).splitlines()[0] == "grad_q  (2, 13, 3)"
+    for one, two in zip(got, (plain.grad_q, plain.grad_k, plain.grad_v), strict=True):
+        torch.testing.assert_close(one, two)
+
+
+class Largest(TorchDispatchMode):
+    """The number of elements of the largest tensor that any operation returns."""
+
+    size = 0
+
+    def __torch_dispatch__(self, fn, types, args=(), kwargs=None):
+        out = fn(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor):
+            self.size = max(self.size, out.numel())
+        return out
+
+
+def test_no_matrix_of_weights_is_ever_whole():
+    arguments = inputs()
+    with Largest() as plain:
+        attention_backward(*arguments[:3], arguments[-1])
+    assert plain.size == Tq * Tk
+    with Largest() as blocks:
+        attention_backward_recomputed(*arguments, block=3)
+    assert blocks.size == max(Tq * d_v, 3 * Tk) < Tq * Tk
+
+
+def test_it_believes_the_log_partition():
+    """log Z higher by log 2 halves every weight, and so dV: nothing is normalized again."""
+    q, k, v, output, log_z, grad_output = inputs()
+    whole = attention_backward_recomputed(q, k, v, output, log_z, grad_output).grad_v
+    shifted = log_z + torch.tensor(2.0).log()
+    half = attention_backward_recomputed(q, k, v, output, shifted, grad_output).grad_v
+    torch.testing.assert_close(half, whole / 2)
+
+
+Q, K, V = torch.zeros(2, 5, 3), torch.zeros(7, 3), torch.zeros(7, 11)
+OUT, LOG_Z = torch.zeros(2, 5, 11), torch.zeros(2, 5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        (
+            {"output": OUT.double()},
+            TypeError,
+            "output must be torch.float32 like the inputs, got torch.float64",
+        ),
+        ({"output": OUT[:1]}, ValueError, "output must have shape (2, 5, 11), got (1, 5, 11)"),
+        ({"log_z": LOG_Z.to("meta")}, ValueError, "log_z is on meta, the inputs are on cpu"),
+        ({"log_z": LOG_Z[..., None]}, ValueError, "log_z must have shape (2, 5), got (2, 5, 1)"),
+        ({"block": 0}, ValueError, "block must be a positive integer, got 0"),
+        ({"block": True}, ValueError, "block must be a positive integer, got True"),
+        ({"block": 2.5}, ValueError, "block must be a positive integer, got 2.5"),
+    ],
+)
+def test_bad_input(changed, error, message):
+    arguments = {"output": OUT, "log_z": LOG_Z, "grad_output": OUT, "block": 64} | changed
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        attention_backward_recomputed(Q, K, V, **arguments)
