@@ -9,11 +9,15 @@ import threading
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import settings
 
 # A busy machine is no falsifying example.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+# Without a GPU, Triton's kernels are interpreted; it asks when it is first imported.
+os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else "1")
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"

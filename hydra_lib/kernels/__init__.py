@@ -1,0 +1,40 @@
+"""Triton kernels, each with its wrapper: check, allocate, launch.
+
+``tiled_matmul`` (:mod:`hydra_lib.kernels.matmul`), ``online_softmax``
+(:mod:`hydra_lib.kernels.softmax`), ``flash_attention`` and ``launch_grid``
+(:mod:`hydra_lib.kernels.attention`; its gradient is in
+``attention_backward``). They stand on top of the library: nothing imports
+them, and Triton is loaded when the first of them is asked for.
+
+They run on CUDA. With ``TRITON_INTERPRET=1`` in the environment before Triton is first imported
+they run on the CPU instead, one program after another: slow, exact in the same places, and the way
+to step through a kernel without a GPU.
+"""
+
+from importlib import import_module
+
+__all__ = ["NoTritonError", "flash_attention", "launch_grid", "online_softmax", "tiled_matmul"]
+
+_HOME = {
+    "flash_attention": "attention",
+    "launch_grid": "attention",
+    "online_softmax": "softmax",
+    "tiled_matmul": "matmul",
+}
+
+
+class NoTritonError(ImportError):
+    """A kernel was asked for where Triton cannot be imported."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        import triton  # noqa: F401
+    except ImportError as error:
+        raise NoTritonError(
+            f"{name} is a Triton kernel, and Triton cannot be imported ({error}): install triton, "
+            "which is there for Linux, or use the plain version beside the kernel"
+        ) from error
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
