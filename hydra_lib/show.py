@@ -6,7 +6,7 @@ import json
 import textwrap
 from importlib.resources import files
 
-__all__ = ["record", "source"]
+__all__ = ["record", "records", "source"]
 
 
 def record(name: str) -> dict | None:
@@ -16,6 +16,16 @@ def record(name: str) -> dict | None:
     """
     path = files("hydra_lib.records").joinpath(f"{name}.json")
     return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+
+def records(prefix: str) -> dict[str, dict]:
+    """All measurements whose name begins with ``prefix``, by name; empty when there is none."""
+    names = sorted(p.name for p in files("hydra_lib.records").iterdir() if p.name.endswith(".json"))
+    return {
+        name: record(name)
+        for name in (name.removesuffix(".json") for name in names)
+        if name.startswith(prefix)
+    }
 
 
 def source(*things):

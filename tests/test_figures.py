@@ -7,7 +7,7 @@ import torch
 
 from hydra_lib import masking
 from hydra_lib.figures import figure, matrices, themed
-from hydra_lib.show import source
+from hydra_lib.show import record, records, source
 
 
 def draw():
@@ -68,3 +68,11 @@ def test_source_is_code_without_docstrings():
     assert "def apply_mask(" in text
     assert '"""' not in text
     compile(text.removeprefix("```python\n").removesuffix("```"), "source", "exec")
+
+
+def test_records_by_prefix():
+    found = records("at")
+    assert list(found) == ["attention"]
+    assert found["attention"] == record("attention")
+    assert records("no such record") == {}
+    assert record("no such record") is None
