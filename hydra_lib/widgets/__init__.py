@@ -10,14 +10,18 @@ from hydra_lib.widgets.aggregation import AggregationWidget
 from hydra_lib.widgets.attention import TraceWidget
 from hydra_lib.widgets.bilinear import StrassenWidget
 from hydra_lib.widgets.heads import HeadSplitterWidget
+from hydra_lib.widgets.learned import HeadViewerWidget
 from hydra_lib.widgets.masking import MaskWidget
+from hydra_lib.widgets.measured import ExplorerWidget
 from hydra_lib.widgets.scaling import ScalingWidget
 from hydra_lib.widgets.strides import StrideWidget
 from hydra_lib.widgets.temperature import TemperatureWidget
 
 __all__ = [
     "AggregationWidget",
+    "ExplorerWidget",
     "HeadSplitterWidget",
+    "HeadViewerWidget",
     "MaskWidget",
     "ScalingWidget",
     "StrassenWidget",

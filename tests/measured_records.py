@@ -1,0 +1,97 @@
+"""Made-up records for the tests of the explorer: the shape is that of real ones, no number is."""
+
+import itertools
+
+from hydra_lib.ladder import LADDER
+from hydra_lib.workload import AttentionSize
+
+VERSIONS = {"python": "3.12.1", "torch": "2.13.0", "cuda": "13.0", "numpy": "2.4.6", "triton": None}
+H, FAST = "all heads at once", "SDPA flash"
+
+
+def timing(p50, flops=None, bytes=None, dtype="bfloat16"):
+    return {
+        "p20": 0.95 * p50,
+        "p50": p50,
+        "p80": 1.1 * p50,
+        "spread": 0.01,
+        "samples": 50,
+        "dtype": dtype,
+        "flush": True,
+        "flops": flops,
+        "bytes": bytes,
+        "unit": "s",
+        "gb_per_s": bytes and bytes / p50 / 1e9,
+        "tflop_per_s": flops and flops / p50 / 1e12,
+    }
+
+
+def a_row(group, kernel, size, p50, **more):
+    """A row as hydra_lib.rows.row writes it; ``size`` is (B, h, T, head_dim) or None."""
+    about = dict(zip(("B", "h", "T", "head_dim"), size or [None] * 4, strict=True))
+    backward = more.get("pass") == "forward+backward"
+    attention = size and AttentionSize(*size)
+    counts = {
+        "flops": attention and attention.flops(backward),
+        "bytes": attention and (12 if backward else 4) * 2 * size[0] * size[1] * size[2] * size[3],
+        "reference": None,
+        "ratio": None,
+        "error": 0.0031,
+        "peak_bytes": 12_345_678,
+        "pass": "forward",
+    }
+    return {"group": group, "kernel": kernel, **about, **timing(p50), **counts, **more}
+
+
+def machine(device, cpu="AMD EPYC", date="2026-01-02T03:04:05+00:00"):
+    about = {"threads": 2, "tf32": False, "versions": VERSIONS, "date": date}
+    return {"device": device, "cpu": cpu, **about}
+
+
+def gpu_record():
+    """Every group of benchmarks/gpu.py, at the sizes it measures on an H200."""
+    rows = []
+    for backward, T, d in itertools.product((False, True), (1024, 4096, 16384), (64, 128)):
+        size = (16384 // T, 2048 // d, T, d)
+        more = {"pass": "forward+backward"} if backward else {}
+        group, best = "backward" if backward else "forward", (7 if backward else 2) * T * 1.2e-7
+        for other, slower in ((FAST, 1.1), ("SDPA cuDNN", 0.9))[: 1 if backward else 2]:
+            rows.append(a_row(group, other, size, slower * best, **more))
+            pair = {"reference": other, "ratio": round(slower * 0.99, 3), **more}
+            rows.append(a_row(group, "Triton", size, best * (1 + slower / 100), **pair))
+    names = [name for name in LADDER if name != H]
+    for size, loops in (((8, 12, 1024, 64), False), ((1, 12, 32, 64), True)):
+        rows.append(a_row("ladder", H, size, 4e-3))
+        for i, name in enumerate(names[0 if loops else 1 :]):
+            slow = 40 if name == "Python loops" else 10 / (i + 1) ** 2
+            rows.append(a_row("ladder", name, size, 4e-3 * slow, reference=H, ratio=1 / slow))
+    for d, name in itertools.product(range(16, 129, 8), (FAST, "Triton")):
+        more = {"reference": FAST, "ratio": 1.02} if name == "Triton" else {}
+        rows.append(a_row("head_dim", name, (4, 16, 2048, d), 1e-4 + 1e-6 * d * len(name), **more))
+    for size in ((1, 12, 1024, 64), (1, 16, 16384, 128), (16, 32, 1024, 64)):
+        rows.append(a_row("grid", "Triton, one program a head", size, 8e-4))
+        more = {"reference": "Triton, one program a head", "ratio": 4.0}
+        rows.append(a_row("grid", "Triton", size, 2e-4, **more))
+    work = {"n": 4096, "flops": 2 * 4096**3, "bytes": 6 * 4096**2}
+    rows.append(a_row("kernels", "torch.mm", None, 2e-4, **work))
+    rows.append(a_row("kernels", "Triton matmul", None, 3e-4, reference="torch.mm", **work))
+    rows.append(a_row("kernels", "torch.softmax", None, 3e-5, n=4096, bytes=4 * 4096**2))
+    rows[-2]["ratio"] = 0.7
+    ceilings = {"copy": timing(5e-4, bytes=2e9), "matmul": timing(1.5e-3, flops=1e12)}
+    about = machine("NVIDIA H200", date="2026-02-03T03:04:05+00:00")
+    return {
+        "what": "Made up",
+        "machine": about,
+        "ceilings": {"bfloat16": ceilings},
+        "rows": rows,
+    }
+
+
+def bare_record():
+    """The least that a record may have: no ceilings, no counts, no errors; a group of its own."""
+    rows = [
+        {"group": "mine", "kernel": name, "dtype": "float16", "pass": "forward", "T": 8}
+        | {"p20": t, "p50": t, "p80": 2 * t}
+        for name, t in (("slow one", 3.0), ("quick one", 2e-9))
+    ]
+    return {"machine": machine("AMD EPYC"), "rows": rows}
