@@ -2,11 +2,13 @@
 
 import math
 import re
+import statistics
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from hydra_lib import (
     ANDREA_12M,
@@ -33,10 +35,15 @@ from hydra_lib import (
     trace,
 )
 from hydra_lib.algorithms import STRASSEN
+from hydra_lib.backward import multi_head_backward
 from hydra_lib.bilinear import BilinearAlgorithm
 from hydra_lib.counting import Tally, counted, triple_loop
-from hydra_lib.show import record
+from hydra_lib.roles import ROLES, role_scores
+from hydra_lib.show import record, records
 from hydra_lib.strassen import strassen
+from hydra_lib.surgery import clone, equalize, head_weights
+from hydra_lib.toy import corpus
+from hydra_lib.toymodel import ToyModel, stored, train
 
 PAGE = Path(__file__).parents[1] / "book" / "claims.md"
 FUTURE = ~causal_mask(5)
@@ -228,6 +235,24 @@ def test_H18():
         assert ratio[min(ratio)] > 1 > ratio[max(ratio)]
 
 
+def test_H19():
+    k, v = torch.randn(2, 7, 3, generator=torch.Generator().manual_seed(0)).double()
+    near = [
+        scaled_dot_product_attention(torch.full((1, 3), x).double(), k, v) for x in (-1e-9, 1e-9)
+    ]
+    assert (near[1] - near[0]).abs().max() < 1e-8  # so a jump of 1 is missed by ½
+
+
+def test_H20():
+    layer, x = heads_layer()
+    grad_output = torch.randn(x.shape, generator=torch.Generator().manual_seed(9)).to(x)
+    mask = causal_mask(x.shape[-2])
+    ours = multi_head_backward(layer, x, x, x, grad_output, mask)
+    layer(x, x, x, mask).backward(grad_output)
+    for name, parameter in layer.named_parameters():
+        torch.testing.assert_close(ours[name], parameter.grad)
+
+
 def test_W1():
     assert [c.head_dim for c in (ANDREA_12M, ANDREA_120M, ANDREA_480M)] == [32, 64, 64]
 
@@ -275,6 +300,56 @@ def test_W7():
     assert ((layer.combine(changed) - steps.output).abs() > 1e-6).all()
 
 
+def toy_heads(model, name="W_q"):
+    return [head_weights(model, layer, head)[name] for layer in (0, 1) for head in range(6)]
+
+
+def test_W8():
+    model, test = stored(), corpus(60, seed=1_000_000)
+    scores = role_scores(model, test)["induction"][1]
+    head, idle = scores.argmax().item(), scores.argmin().item()
+    alone, twins = stored(), stored()
+    with torch.no_grad():
+        head_weights(alone, 1, idle)["W_o"].zero_()
+    clone(twins, 1, head, idle)
+
+    def gradient(one, name):
+        loss = F.cross_entropy(one(test.ids[:, :-1]).mT, test.ids[:, 1:])
+        whole = torch.autograd.grad(loss, getattr(one.layers[1], name).weight)[0]
+        own = slice(8 * head, 8 * head + 8)
+        return (whole[:, own] if name == "W_o" else whole[own]).norm().item()
+
+    assert gradient(twins, "W_o") == pytest.approx(gradient(alone, "W_o"), rel=1e-3)
+    assert gradient(twins, "W_k") == pytest.approx(gradient(alone, "W_k") / 2, rel=1e-3)
+    for row in record("heads")["seeds"]:
+        for c in row["clones"]:
+            loss = c["loss"]
+            cost = loss["twins, without one"] - loss["twins"]
+            assert cost < loss["alone, without it"] - loss["alone"]
+    vacancies = [row["vacancy"] for row in record("heads")["seeds"]]
+    gained = [gone["score"] - there["score"] for there, gone in vacancies]
+    assert sum(g > 0.3 for g in gained) > len(gained) / 2
+
+
+def test_W9():
+    documents = corpus(64, seed=0)
+    for tied in (True, False):
+        model = ToyModel(generator=torch.Generator().manual_seed(0))
+        if tied:
+            equalize(model, generator=torch.Generator())
+        inputs, targets = documents.ids[:, :-1], documents.ids[:, 1:]
+        for _ in train(model, inputs, targets, steps=10, seed=0):
+            pass
+        heads = toy_heads(model)
+        assert all(torch.equal(heads[0], other) for other in heads[:6]) == tied
+    rows = record("heads")
+    exact = [row["gap"] for row in rows["ties"] if row["noise"] == 0]
+    usual = [row["gap"] for row in rows["seeds"]]
+    assert min(exact) > 3 * max(usual)
+    scores = role_scores(stored(), corpus(100, seed=1_000_000))
+    assert all(scores[role].max() > 0.8 for role in ROLES[:4])
+
+
 def test_W10():
     x = torch.arange(30).reshape(5, 6)
     split = split_heads(x, 3)
@@ -286,6 +361,21 @@ def test_W10():
 def test_W11():
     included = [r["p50"] for r in rows("strides") if "packing included" in r["what"]]
     assert sum(ratio < 1.05 for ratio in included) > len(included) / 2
+
+
+def test_W12():
+    from hydra_lib.kernels import launch_grid
+
+    assert launch_grid(8, 12, 1024, split_queries=False) == 8 * 12
+    assert launch_grid(8, 12, 1024) == 8 * 12 * 1024 // 128
+
+
+def test_W13():
+    from hydra_lib.kernels._tiles import tile_width
+
+    assert (tile_width(64), tile_width(72)) == (64, 128)
+    [verdict] = re.findall(r"^\| W13 \|.*$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert ("**Open.**" in verdict) == (not records("gpu-"))
 
 
 def test_W14():
@@ -321,6 +411,15 @@ def test_B3():
     assert n * d**2 == 68_719_476_736
     assert n * (n + 1) // 2 * d == 4_299_161_600
     assert n * (n + 1) // 2 * d**2 == 35_218_731_827_200
+
+
+def test_B4():
+    chapter = (PAGE.parent / "06_heads.md").read_text("utf-8")
+    sizes = re.findall(r'"(GPT-2|Llama 3) [^"]+": \((\d+), (\d+)\)', chapter)
+    widths = {name: [int(d) for n, d, _ in sizes if n == name] for name, _, _ in sizes}
+    assert widths == {"GPT-2": [768, 1024, 1280, 1600], "Llama 3": [4096, 8192]}
+    head_dims = [HeadConfig(int(d), int(h)).head_dim for _, d, h in sizes]
+    assert head_dims == [64, 64, 64, 64, 128, 128]
 
 
 def test_B5():
@@ -387,6 +486,20 @@ def test_B16():
     assert BASE_TRANSFORMER.head_dim == 64
     one, eight = (HeadConfig(512, h).flops(64, 64)["scores"] for h in (1, 8))
     assert one == eight  # in total
+
+
+def test_B17():
+    rows = record("heads")
+    right = {h: [] for h in (1, 2, 4, 8)}
+    for row in rows["lookups"]:
+        right[row["n_heads"]].append(row["accuracy"])
+    for fewer, more in ((1, 2), (2, 4), (4, 8)):
+        assert max(right[fewer]) < min(right[more])
+    gaps = {6: [row["gap"] for row in rows["seeds"]]}
+    for row in rows["widths"]:
+        gaps.setdefault(row["n_heads"], []).append(row["gap"])
+    median = {h: statistics.median(values) for h, values in gaps.items()}
+    assert median[1] > min(median.values()) < median[12]
 
 
 def test_B18():

@@ -11,15 +11,22 @@ from hydra_lib.exercises import (
     Verdict,
     aggregation,
     attention,
+    backward,
     check,
     heads,
+    learned,
     masking,
     scaling,
     softmax,
     strassen,
+    timing,
 )
 
 EYE = torch.eye
+MODULES = (
+    *(aggregation, attention, backward, heads, learned),
+    *(masking, scaling, softmax, strassen, timing),
+)
 
 
 def rows_of(w):
@@ -34,6 +41,54 @@ def peel_without_the_last_terms(a, b):
 
 def soft(s):
     return torch.softmax(s, -1)
+
+
+def same_symbol(ids):
+    return (ids[:, None] == ids) & torch.ones(len(ids), len(ids)).tril(-1).bool()
+
+
+def induction_targets(ids):
+    return torch.nn.functional.pad(same_symbol(ids)[:, :-1], (1, 0)).tril()
+
+
+def without_columns(W_o, head, d_k):
+    W_o = W_o.clone()
+    W_o[:, head * d_k : (head + 1) * d_k] = 0
+    return W_o
+
+
+def fair(stream):
+    stream.synchronize()
+    return unprepared(stream)
+
+
+def unprepared(stream):
+    start = stream.clock()
+    stream.launch()
+    stream.synchronize()
+    return stream.clock() - start
+
+
+def launch_only(stream):
+    start = stream.clock()
+    stream.launch()
+    return stream.clock() - start
+
+
+def tile_mask(first_row, first_column, rows, columns, length):
+    row = first_row + torch.arange(rows)[:, None]
+    column = first_column + torch.arange(columns)
+    return (column <= row) & (column < length)
+
+
+def merged(m1, l1, o1, m2, l2, o2):
+    m = torch.maximum(m1, m2)
+    f1, f2 = (m1 - m).exp(), (m2 - m).exp()
+    return m, f1 * l1 + f2 * l2, f1 * o1 + f2 * o2
+
+
+def plainly_merged(m1, l1, o1, m2, l2, o2):
+    return torch.maximum(m1, m2), l1 + l2, o1 + o2
 
 
 def exp_rows(s):
@@ -77,6 +132,22 @@ RIGHT = [
     (strassen.crossover, lambda p, q: 15 * p / q),
     (strassen.peel, lambda a, b: a @ b),
     (strassen.assemble, lambda *c: np.block([[c[0], c[1]], [c[2], c[3]]])),
+    (learned.first_floor, 3.3393),
+    (learned.previous_score, lambda w: w.diagonal(-1).mean()),
+    (learned.uniform_score, (1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4),
+    (learned.induction_targets, induction_targets),
+    (learned.without_head, without_columns),
+    (backward.first_scores, [1.5, -0.25, -1.25]),
+    (backward.score_gradient, lambda p, g: p * (g - (p * g).sum(-1, keepdim=True))),
+    (backward.delta, lambda grad, out: (grad * out).sum(-1)),
+    (backward.weights_again, lambda s, z: (s - z.nan_to_num(neginf=0.0)[:, None]).exp()),
+    (backward.flops, 14 * 1024**2 * 768),
+    (backward.saved_numbers, 16_384),
+    (timing.stopwatch, fair),
+    (timing.bytes_moved, 8 * 8 * 12 * 1024 * 64),
+    (timing.least_time, lambda f, b, peak, width: max(f / peak, b / width)),
+    (timing.tile_mask, tile_mask),
+    (timing.merged, merged),
 ]
 WRONG = [
     (aggregation.predicted_mean, 20, "20 is the running sum"),
@@ -169,6 +240,48 @@ WRONG = [
     (strassen.peel, lambda a, b: a, "for n = 3"),
     (strassen.assemble, lambda *c: np.block([[c[0], c[1]], [c[2], c[3]]]) * 1.0, "came out"),
     (strassen.assemble, lambda *c: np.block([[c[0], c[2]], [c[1], c[3]]]), "should be"),
+    (learned.first_floor, math.log(32), "all equally likely"),
+    (learned.first_floor, 3.3393 / math.log(2), "in bits"),
+    (learned.first_floor, 3.0, "3 is not it"),
+    (learned.previous_score, lambda w: w.diagonal().mean(), "on the position itself"),
+    (learned.previous_score, lambda w: w.diagonal(-1).sum() / len(w), "4 that count"),
+    (learned.previous_score, lambda w: w.diagonal(-2).mean(), "is not it"),
+    (learned.uniform_score, 0.2, "only i + 1 keys"),
+    (learned.uniform_score, sum(1 / (i + 1) for i in range(5)) / 5, "does not count"),
+    (learned.uniform_score, 0.9, "0.9 is not it"),
+    (learned.induction_targets, same_symbol, "the earlier copy of the symbol itself"),
+    (learned.induction_targets, lambda ids: torch.ones(len(ids), len(ids)), "its future"),
+    (learned.induction_targets, lambda ids: 0 * EYE(len(ids)), "entry [4, 2] should be 1"),
+    (learned.without_head, lambda W, head, d: W.index_fill(0, torch.tensor([2, 3]), 0), "rows"),
+    (learned.without_head, lambda W, head, d: W, "entry [0, 2] should be 0"),
+    (learned.without_head, lambda W, head, d: W.zero_(), "work on a copy"),
+    (backward.first_scores, [4, 1, 0], "take away p_j"),
+    (backward.first_scores, [1, 1, 1], "should be 1.5"),
+    (backward.score_gradient, lambda p, g: p * g, "share one unit"),
+    (backward.score_gradient, lambda p, g: p * (g - (p * g).sum(0)), "down the columns"),
+    (backward.score_gradient, lambda p, g: p, "should be"),
+    (backward.delta, lambda grad, out: grad @ out.mT, "the rows meet themselves only"),
+    (backward.delta, lambda grad, out: (grad * out).sum(0), "expected shape (7,)"),
+    (backward.weights_again, lambda s, z: (s - z[:, None]).exp(), "it wants zeros"),
+    (backward.weights_again, lambda s, z: soft(s).nan_to_num(), "by itself"),
+    (backward.weights_again, lambda s, z: s.exp(), "should be"),
+    (backward.flops, 12 * 1024**2 * 768, "one product more"),
+    (backward.flops, 10 * 1024**2 * 768, "the backward pass alone"),
+    (backward.flops, 7 * 1024**2 * 768, "are two operations"),
+    (backward.saved_numbers, 8192, "all its T² entries"),
+    (timing.stopwatch, launch_only, "that is the launch"),
+    (timing.stopwatch, unprepared, "somebody else's work"),
+    (timing.stopwatch, lambda stream: 1.0, "you measured 1 s"),
+    (timing.bytes_moved, 4 * 8 * 12 * 1024 * 64, "takes two bytes"),
+    (timing.bytes_moved, 6 * 8 * 12 * 1024 * 64, "has to be written too"),
+    (timing.least_time, lambda f, b, peak, width: f / peak + b / width, "at the same time"),
+    (timing.least_time, lambda f, b, peak, width: min(f / peak, b / width), "not enough"),
+    (timing.least_time, lambda f, b, peak, width: 1.0, "you said"),
+    (timing.tile_mask, lambda i, j, m, n, T: tile_mask(0, 0, m, n, T if i + j == 0 else 99), "own"),
+    (timing.tile_mask, lambda i, j, m, n, T: tile_mask(i, j, m, n, 99), "keys from 3 on"),
+    (timing.tile_mask, lambda i, j, m, n, T: torch.zeros(m, n), "should be 1"),
+    (timing.merged, plainly_merged, "bring both to the larger one first"),
+    (timing.merged, lambda *parts: parts[:3], "should be"),
 ]
 
 
@@ -203,11 +316,8 @@ def test_the_softmax_is_not_its_own_rival():
 
 
 def test_every_exercise_is_tested_both_ways():
-    everything = {
-        getattr(module, exercise)
-        for module in (aggregation, attention, heads, masking, scaling, softmax, strassen)
-        for exercise in module.__all__
-    }
+    public = [getattr(module, name) for module in MODULES for name in module.__all__]
+    everything = {thing for thing in public if not isinstance(thing, type)}
     assert {case[0] for case in RIGHT} == everything
     assert {case[0] for case in WRONG} == everything
 
