@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra_lib.attention import fused_attention, scaled_dot_product_attention, trace
-from hydra_lib.masking import causal_mask, padding_mask
+from hydra_lib.masking import causal_mask
+from tests.masks import MASKS, Tk, Tq, masks, some_rows_empty
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-Tq, Tk, d_k, d_v = 5, 7, 3, 11
+d_k, d_v = 3, 11
 
 
 def random(*shape, seed=0, dtype=torch.float64):
@@ -25,24 +26,7 @@ def inputs(*batch, dtype=torch.float64, seed=0):
     return [random(*batch, *s, seed=seed + i, dtype=dtype) for i, s in enumerate(shapes)]
 
 
-def some_rows_empty():
-    mask = torch.rand(Tq, Tk, generator=torch.Generator().manual_seed(9)) < 0.5
-    mask[1] = mask[3] = False
-    return mask
-
-
-MASKS = {
-    "none": None,
-    "causal": torch.ones(Tq, Tk).bool().tril(),
-    "padding": padding_mask(torch.tensor([2, 7]), Tk)[:, None],  # (2, 1, 1, Tk)
-    "a padded sequence of nothing": padding_mask(torch.tensor([0, 3]), Tk)[:, None],
-    "some rows empty": some_rows_empty(),
-    "all rows empty": torch.zeros(Tq, Tk).bool(),
-    "one axis, keys": torch.arange(Tk) != 2,
-    "one column, queries": (torch.arange(Tq) != 2)[:, None],
-}
 BATCH = (2, 13)
-masks = pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
 both = pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
 
 

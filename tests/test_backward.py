@@ -22,8 +22,9 @@ from hydra_lib.heads import HeadConfig
 from hydra_lib.masking import causal_mask, padding_mask
 from hydra_lib.multihead import MultiHeadAttention
 from hydra_lib.recompute import attention_backward_recomputed
+from tests.masks import Tk, Tq, masks, some_rows_empty
 
-Tq, Tk, d_k, d_v = 5, 7, 3, 11
+d_k, d_v = 3, 11
 B, h, d = 2, 3, 13
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
@@ -38,24 +39,6 @@ def inputs(*batch, dtype=torch.float64, seed=0):
     return [random(*batch, *s, seed=seed + i, dtype=dtype) for i, s in enumerate(shapes)]
 
 
-def some_rows_empty():
-    mask = torch.rand(Tq, Tk, generator=torch.Generator().manual_seed(9)) < 0.5
-    mask[1] = mask[3] = mask[4] = False
-    mask[4, 2] = True
-    return mask
-
-
-MASKS = {
-    "none": None,
-    "causal": torch.ones(Tq, Tk).bool().tril(),
-    "padding": padding_mask(torch.tensor([2, 7]), Tk)[:, None],  # (2, 1, 1, Tk)
-    "a padded sequence of nothing": padding_mask(torch.tensor([0, 3]), Tk)[:, None],
-    "some rows empty": some_rows_empty(),
-    "all rows empty": torch.zeros(Tq, Tk).bool(),
-    "one axis, keys": torch.arange(Tk) != 2,
-    "one column, queries": (torch.arange(Tq) != 2)[:, None],
-}
-masks = pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
 temperatures = pytest.mark.parametrize("temperature", [None, 0.3, 4, math.inf])
 
 
