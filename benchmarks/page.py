@@ -57,8 +57,15 @@ class Gzip(http.server.SimpleHTTPRequestHandler):
 MOVE = """async (moves) => {
     const slider = document.querySelector("[data-ready] input[type=range]");
     const button = document.querySelector("[data-ready] button");
+    const choice = [...document.querySelectorAll("[data-ready] select")]
+        .find((one) => one.options.length > 1);
     const act = (i) => {
-        if (!slider) return button.click();
+        if (!slider && button) return button.click();
+        if (!slider) {
+            choice.selectedIndex = i % choice.options.length;
+            choice.dispatchEvent(new Event("change", {bubbles: true}));
+            return;
+        }
         slider.value = Number(slider.min) + (slider.max - slider.min) * (i % 20) / 19;
         slider.dispatchEvent(new Event("input", {bubbles: true}));
     };

@@ -24,7 +24,10 @@ __all__ = ["JOBS", "NAMES", "SYMBOLS", "WORDS", "Corpus", "Reader", "corpus", "e
 OPENERS, CLOSERS, STAR = "([{", ")]}", "*"
 NAMES, WORDS = "ABCDEFGH", "abcdefghijklmnopqrstuvwx"
 SYMBOLS = "^" + OPENERS + CLOSERS + STAR + NAMES + WORDS
-"""The 40 symbols; the model sees a symbol's index here."""
+"""The 40 symbols; the model sees a symbol's index here.
+
+:meta hide-value:
+"""
 
 JOBS = ("none", "induction", "bracket", "entity")
 DEPTH = 3
