@@ -8,6 +8,7 @@ Writes ``book/data/heads.json`` and, with the group ``seeds``, the weights of th
 seed: nothing is averaged here.
 """
 
+import copy
 import json
 import os
 import platform
@@ -22,6 +23,7 @@ from safetensors.torch import save_file
 from hydra_lib.heads import HeadConfig
 from hydra_lib.machine import machine
 from hydra_lib.roles import ROLES, job_losses, role_scores
+from hydra_lib.rows import rounded
 from hydra_lib.surgery import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
 from hydra_lib.toy import Corpus, corpus
 from hydra_lib.toymodel import TOY, ToyModel, train
@@ -110,19 +112,13 @@ def seeds(seed: int) -> dict:
     return row
 
 
-def copy_of(model: ToyModel) -> ToyModel:
-    copy = fresh(0)
-    copy.load_state_dict(model.state_dict())
-    return copy
-
-
 def twin(model: ToyModel, role: str, row: dict, test: Corpus) -> dict:
     """Clone the best head of a role over the idlest head of its layer; ablate and differentiate."""
     layer = max((0, 1), key=lambda index: max(row["scores"][role][index]))
     head = best(row["scores"], role, layer)
     rise = [c if i != head else float("inf") for i, c in enumerate(row["mean"]["all"][layer])]
     idle = rise.index(min(rise))
-    cloned = copy_of(model)
+    cloned = copy.deepcopy(model)
     clone(cloned, layer, head, idle)
     loss = {}
     for name, one, edit in (
@@ -142,7 +138,7 @@ def twin(model: ToyModel, role: str, row: dict, test: Corpus) -> dict:
 
 def alone(model: ToyModel, layer: int, idle: int, test: Corpus) -> ToyModel:
     """The model without the head that a clone replaces: what the twins are compared with."""
-    model = copy_of(model)
+    model = copy.deepcopy(model)
     with torch.no_grad():
         head_weights(model, layer, idle)["W_o"].zero_()
     return model
@@ -162,7 +158,7 @@ def gradients(model: ToyModel, layer: int, head: int, test: Corpus) -> dict[str,
 def vacancy(model: ToyModel, row: dict, seed: int, test: Corpus, others: bool) -> dict:
     """Start the idlest head of layer 1 anew and train it alone, with or without the other
     induction heads at work: does it take the role?"""
-    model, rise = copy_of(model), row["mean"]["all"][1]
+    model, rise = copy.deepcopy(model), row["mean"]["all"][1]
     idle = rise.index(min(rise))
     scores = row["scores"]["induction"][1]
     same = [head for head, score in enumerate(scores) if score >= 0.5 and head != idle]
@@ -276,15 +272,6 @@ def run(group: str, arguments: dict) -> dict:
     start = time.perf_counter()
     row = GROUPS[group][0](**arguments)
     return arguments | row | {"seconds": time.perf_counter() - start}
-
-
-def rounded(value):
-    """Four significant digits: more would only be this machine's rounding."""
-    if isinstance(value, float):
-        return float(f"{value:.4g}")
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list) else value
 
 
 def main(names: list[str]) -> None:

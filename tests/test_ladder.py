@@ -121,6 +121,12 @@ def test_what_runs_here_and_why_not(without_triton):
     assert reasons["Triton, one program a head"] == reasons["Triton"]
 
 
+@pytest.mark.parametrize("name", ["Triton", "Triton, one program a head"])
+def test_kernels_are_interpreted_only_where_that_was_asked_for(monkeypatch, name):
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    assert refusal(name, *heads()) == "needs CUDA, got cpu"
+
+
 def test_loops_are_given_a_moment_only():
     assert refusal("Python loops", *heads(size=(1, 12, 32, 64))) is None
     reason = refusal("Python loops", *heads(size=(1, 12, 128, 64)))
