@@ -3,19 +3,18 @@
 Every pair is checked against float64, then timed in alternation on one thread; a ratio is the
 reference's time over the candidate's, so above 1 the candidate is faster. Run from the root of the
 repository: ``python benchmarks/attention.py`` takes about six minutes and writes
-``book/data/attention.json``; named groups (``… heads recurrent``) replace only their own rows.
+``hydra_lib/records/attention.json``; named groups (``… heads recurrent``) replace only their own
+rows.
 """
 
 import copy
 import json
 import sys
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from hydra_lib.accuracy import check
 from hydra_lib.attention import fused_attention
 from hydra_lib.heads import (
     ANDREA_12M,
@@ -25,12 +24,14 @@ from hydra_lib.heads import (
     HeadConfig,
     split_heads,
 )
-from hydra_lib.machine import machine
 from hydra_lib.masking import causal_mask
 from hydra_lib.multihead import MultiHeadAttention
-from hydra_lib.timing import compare
+from hydra_lib.records import FOLDER
+from hydra_lib.timing.accuracy import check
+from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.measurement import compare
 
-OUT = Path("book/data/attention.json")
+OUT = FOLDER / "attention.json"
 LAYERS = [
     (ANDREA_12M, 1, 16),
     (ANDREA_12M, 1, 128),
@@ -54,7 +55,7 @@ def row(group, what, comparison, **sizes):
     """One line of the record. The machine is the same for all and stands at the top."""
     record = comparison.as_record()
     for side in ("reference", "candidate"):
-        record["date"] = record[side].pop("machine")["date"]
+        record["date"] = record[side].pop("environment")["date"]
     print(
         f"{group:10} {what:44} {' '.join(f'{k}={v}' for k, v in sizes.items()):40} "
         f"{comparison.reference.p50 * 1e3:9.3f} ms {comparison.candidate.p50 * 1e3:9.3f} ms  "
@@ -305,18 +306,18 @@ GROUPS = {"layer": layers, "strides": strides, "loop": loops, "heads": heads}
 GROUPS["recurrent"] = recurrent
 
 
-def same(machine):
+def same(environment):
     """What two runs must share to stand in one record."""
-    return machine["device"], machine["threads"], machine["versions"]["torch"]
+    return environment["device"], environment["threads"], environment["versions"]["torch"]
 
 
 def main(names):
     torch.set_num_threads(1)
     if unknown := set(names) - set(GROUPS):
         raise SystemExit(f"unknown groups {sorted(unknown)}, expected some of {list(GROUPS)}")
-    record = {"machine": machine(), "dtype": "float32", "rows": []}
+    record = {"environment": environment_of(), "dtype": "float32", "rows": []}
     old = json.loads(OUT.read_text()) if names else record
-    if same(old["machine"]) != same(record["machine"]):
+    if same(old["environment"]) != same(record["environment"]):
         raise SystemExit("the record is of another machine or torch: measure all groups")
     for name, group in GROUPS.items():
         kept = [r for r in old["rows"] if r["group"] == name]

@@ -3,23 +3,24 @@
     python benchmarks/gpu.py [seconds]
 
 verifies every kernel against float64, then measures, most important first, and stops adding points
-when ``seconds`` (540 unless given) would not suffice. It writes ``book/data/gpu-<device>.json``
-after every group, so that one that is killed leaves what it had. Status 1 if there is no CUDA
-device (then nothing is written), if a check failed, or if a point could not be measured.
+when ``seconds`` (540 unless given) would not suffice. It writes
+``hydra_lib/records/gpu-<device>.json`` after every group, so that one that is killed leaves what it
+had. Status 1 if there is no CUDA device (then nothing is written), if a check failed, or if a point
+could not be measured.
 
 The record, an object with one line for each entry of its lists:
 
-``what``, ``machine``, ``seconds``
-    The title; :func:`hydra_lib.machine.machine`; how long it took.
+``what``, ``environment``, ``seconds``
+    The title; :func:`hydra_lib.timing.environment.environment_of`; how long it took.
 ``sizes``
     Those of the main group: tokens in a batch (B · T) and d_model (h · head_dim).
 ``checks``
-    A :class:`hydra_lib.kernel_checks.Check` each, with ``error`` against float64 or ``failure``.
+    A :class:`kernel_checks.Check` each, with ``error`` against float64 or ``failure``.
 ``ceilings``
     "bfloat16", "float32" and "tf32", each the measured ``copy`` and ``matmul``; for
-    :func:`hydra_lib.rows.ceilings_of`.
+    :func:`hydra_lib.timing.rows.ceilings_of`.
 ``rows``
-    Measured kernels, flat, as :mod:`hydra_lib.rows` describes; by ``group``:
+    Measured kernels, flat, as :mod:`hydra_lib.timing.rows` describes; by ``group``:
 
     - forward, backward: causal attention by length and head_dim; Triton against SDPA
     - ladder: every rung for ANDREA-120M, against all heads at once
@@ -34,7 +35,7 @@ The record, an object with one line for each entry of its lists:
     Caches are swept before every call, which hides the launch, but in the groups launches, fused
     and strides, where the launch counts.
 ``mistakes``
-    :class:`hydra_lib.mistakes.Mistake` each, with ``factor``.
+    :class:`hydra_lib.timing.mistakes.Mistake` each, with ``factor``.
 ``missing``
     ``group``, ``what`` and ``reason`` of everything that was not measured: refused, wrong, no time.
 """
@@ -50,20 +51,22 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from kernel_checks import CHECKS, Check, run_checks
 
 from hydra_lib.heads import split_heads
-from hydra_lib.kernel_checks import CHECKS, Check, run_checks
-from hydra_lib.ladder import LADDER, Rung, refusal
-from hydra_lib.machine import NoCudaError, machine
-from hydra_lib.measure import climb, measure, measure_pair, tolerance
-from hydra_lib.mistakes import make_all
-from hydra_lib.roofline import measure_ceilings
-from hydra_lib.rows import file_name, rounded, row, write
-from hydra_lib.timing import compare
-from hydra_lib.winograd import strassen_fast
-from hydra_lib.workload import AttentionSize, exact_attention
+from hydra_lib.matmul.fast import strassen_fast
+from hydra_lib.records import FOLDER
+from hydra_lib.timing.environment import NoCudaError, environment_of
+from hydra_lib.timing.exact import exact_attention
+from hydra_lib.timing.ladder import LADDER, Rung, refusal
+from hydra_lib.timing.measurement import compare
+from hydra_lib.timing.mistakes import make_all
+from hydra_lib.timing.roofline import measure_ceilings
+from hydra_lib.timing.rows import file_name, rounded, row, write
+from hydra_lib.timing.sizes import AttentionSize
+from hydra_lib.timing.verified import climb, measure, measure_pair, tolerance
 
-OUT = Path(__file__).parents[1] / "book" / "data"
+OUT = FOLDER
 SECONDS = 540
 
 OURS, ALONE = LADDER["Triton"], LADDER["Triton, one program a head"]
@@ -359,7 +362,7 @@ def ceilings(device: str, budget: float) -> dict:
             torch.set_float32_matmul_precision(precision)
             found[name] = measure_ceilings(device, dtype, budget).as_record()
             for timing in found[name].values():
-                del timing["machine"]  # once, at the top of the record
+                del timing["environment"]  # once, at the top of the record
     finally:
         torch.set_float32_matmul_precision(before)
     return rounded(found)
@@ -369,11 +372,11 @@ def measure_all(plan: Plan, folder: Path, seconds: float) -> tuple[Path, bool]:
     """Verify, measure, write; the file, and whether something failed."""
     clock = Clock(seconds)
     torch.set_float32_matmul_precision("highest")
-    about = machine(plan.device)
+    about = environment_of(plan.device)
     path = folder / file_name(about["device"])
     record = {
         "what": "Causal attention and its parts on one GPU, verified, then timed in pairs",
-        "machine": about,
+        "environment": about,
         "seconds": 0.0,
         "sizes": {"tokens": plan.tokens, "d_model": plan.d_model},
         "checks": [],

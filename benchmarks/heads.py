@@ -3,9 +3,9 @@
     python benchmarks/heads.py            all groups, about an hour on two cores
     python benchmarks/heads.py lookups    only the rows of the groups named
 
-Writes ``book/data/heads.json`` and, with the group ``seeds``, the weights of the first seed to
-``book/data/toy.safetensors``. Every run is deterministic on one machine, and is a row with its
-seed: nothing is averaged here.
+Writes ``hydra_lib/records/heads.json`` and, with the group ``seeds``, the weights of the first seed
+to ``hydra_lib/records/toy.safetensors``. Every run is deterministic on one machine, and is a row
+with its seed: nothing is averaged here.
 """
 
 import copy
@@ -15,20 +15,20 @@ import platform
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
 
 from hydra_lib.heads import HeadConfig
-from hydra_lib.machine import machine
-from hydra_lib.roles import ROLES, job_losses, role_scores
-from hydra_lib.rows import rounded
-from hydra_lib.surgery import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
-from hydra_lib.toy import Corpus, corpus
-from hydra_lib.toymodel import TOY, ToyModel, train
+from hydra_lib.records import FOLDER
+from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.rows import rounded
+from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
+from hydra_lib.toy.language import Corpus, corpus
+from hydra_lib.toy.model import TOY, ToyModel, train
+from hydra_lib.toy.roles import ROLES, job_losses, role_scores
 
-DATA = Path(__file__).parents[1] / "book" / "data"
+DATA = FOLDER
 DOCUMENTS, STEPS = 20_000, 3_000
 HELD_OUT = 1_000_000  # seed of documents that no model is trained on
 EVERY = 50  # steps between two looks at the scores
@@ -289,7 +289,7 @@ def main(names: list[str]) -> None:
                 "documents": DOCUMENTS,
                 "steps": STEPS,
                 "roles": ROLES,
-                "machine": machine("cpu"),
+                "environment": environment_of("cpu"),
             }
             about |= {
                 "floor": held_out().entropy.mean().item(),

@@ -2,31 +2,30 @@
 
 Every kernel is checked against float64, then timed on one thread in float32, in pairs with all
 heads at once. Run from the root of the repository: ``python benchmarks/ladder.py``. Takes about
-five minutes and writes ``book/data/ladder.json``, whose rows are those of ``benchmarks/gpu.py``
-(:mod:`hydra_lib.rows`), in these groups:
+five minutes and writes ``hydra_lib/records/ladder.json``, whose rows are those of
+``benchmarks/gpu.py`` (:mod:`hydra_lib.timing.rows`), in these groups:
 
 - ladder: every rung for ANDREA-120M's 12 heads of 64, one sequence; also forward+backward. Python's
   loops run at T = 32 and 64 only, and nothing is concluded from them for longer sequences.
 - head_dim: torch's attention as it is called without a word about backends, 16 to 128 in steps of 8
 
-Beside ``machine`` and ``rows``: ``ceilings`` ("float32"), ``mistakes`` made on this CPU, and
+Beside ``environment`` and ``rows``: ``ceilings`` ("float32"), ``mistakes`` made on this CPU, and
 ``missing``: what did not run, and why.
 """
-
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
-from hydra_lib.ladder import LADDER, Rung
-from hydra_lib.machine import machine
-from hydra_lib.measure import climb, measure_pair
-from hydra_lib.mistakes import make_all
-from hydra_lib.roofline import measure_ceilings
-from hydra_lib.rows import rounded, write
-from hydra_lib.workload import AttentionSize
+from hydra_lib.records import FOLDER
+from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.ladder import LADDER, Rung
+from hydra_lib.timing.mistakes import make_all
+from hydra_lib.timing.roofline import measure_ceilings
+from hydra_lib.timing.rows import rounded, write
+from hydra_lib.timing.sizes import AttentionSize
+from hydra_lib.timing.verified import climb, measure_pair
 
-OUT = Path(__file__).parents[1] / "book" / "data" / "ladder.json"
+OUT = FOLDER / "ladder.json"
 LENGTHS = (32, 64, 256, 1024)
 WITH_BACKWARD = (64, 256, 1024)
 HEAD_DIMS = range(16, 129, 8)
@@ -51,10 +50,10 @@ def main() -> None:
     torch.set_num_threads(1)
     ceilings = measure_ceilings("cpu", torch.float32, budget=3.0).as_record()
     for timing in ceilings.values():
-        del timing["machine"]
+        del timing["environment"]
     record = {
         "what": "Causal attention of 12 heads on one CPU thread, verified, then timed in pairs",
-        "machine": machine(),
+        "environment": environment_of(),
         "ceilings": rounded({"float32": ceilings}),
         "rows": [],
         "mistakes": [],

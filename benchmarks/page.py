@@ -2,7 +2,7 @@
 
 Serves the built site with gzip and opens every chapter in Chromium, once as the machine is and once
 throttled like a phone: 9 Mbit/s, 170 ms round trips, a quarter of the processor. Run after
-``make book``; writes ``book/data/page.json``.
+``make book``; writes ``hydra_lib/records/page.json``.
 """
 
 import datetime
@@ -18,6 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+
+from hydra_lib.records import FOLDER
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
@@ -132,7 +134,7 @@ def main() -> None:
         "loads": LOADS,
         "moves_per_load": MOVES,
         "throttle": THROTTLE,
-        "machine": {"processor": platform.processor() or platform.machine()},
+        "environment": {"processor": platform.processor() or platform.machine()},
         "date": datetime.date.today().isoformat(),
         "pages": {},
     }
@@ -148,7 +150,7 @@ def main() -> None:
             }
             print(chapter.stem, json.dumps(record["pages"][chapter.stem], indent=1))
         browser.close()
-    (ROOT / "book" / "data" / "page.json").write_text(json.dumps(record, indent=1) + "\n")
+    (FOLDER / "page.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

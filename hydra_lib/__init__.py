@@ -1,36 +1,130 @@
 """Hydra: one operation, ``weights @ values``, from a running sum to a CUDA kernel.
 
-The flat public API. ``figures``, ``widgets``, ``show`` and ``exercises`` are imported by name where
-they are wanted, because what they need (matplotlib, anywidget) is slow to load.
+At the top stand the functions of chapters 01 to 08, in the order of the book. Beside them stand
+rooms, each named for its subject and loaded when it is first asked for: ``toy`` (a language and a
+model whose heads can be examined), ``matmul`` (Strassen), ``timing``, ``kernels`` (Triton),
+``exercises``, ``widgets``, ``figures``, ``notebook`` and ``records``.
 """
 
-from hydra_lib.aggregation import *
-from hydra_lib.aggregation import __all__ as _aggregation
-from hydra_lib.attention import *
-from hydra_lib.attention import __all__ as _attention
-from hydra_lib.backward import *
-from hydra_lib.backward import __all__ as _backward
-from hydra_lib.boltzmann import *
-from hydra_lib.boltzmann import __all__ as _boltzmann
-from hydra_lib.heads import *
-from hydra_lib.heads import __all__ as _heads
-from hydra_lib.masking import *
-from hydra_lib.masking import __all__ as _masking
-from hydra_lib.multihead import *
-from hydra_lib.multihead import __all__ as _multihead
-from hydra_lib.recompute import *
-from hydra_lib.recompute import __all__ as _recompute
-from hydra_lib.scaling import *
-from hydra_lib.scaling import __all__ as _scaling
+from importlib import import_module
+
+from hydra_lib.aggregation import (
+    aggregate,
+    aggregate_by_loops,
+    decay,
+    running_mean,
+    running_sum,
+    window_mean,
+)
+from hydra_lib.attention import Trace, fused_attention, scaled_dot_product_attention, trace
+from hydra_lib.backward import (
+    AttentionGradients,
+    attention_backward,
+    backward_flops,
+    gradients_from_weights,
+    multi_head_backward,
+)
+from hydra_lib.boltzmann import (
+    entropy,
+    free_energy,
+    heat_capacity,
+    jacobian,
+    log_partition,
+    mean_energy,
+    probabilities,
+)
+from hydra_lib.heads import (
+    ANDREA_12M,
+    ANDREA_120M,
+    ANDREA_480M,
+    BASE_TRANSFORMER,
+    HeadConfig,
+    merge_heads,
+    split_heads,
+)
+from hydra_lib.masking import apply_mask, causal_mask, padding_mask, window_mask
+from hydra_lib.multihead import MultiHeadAttention, MultiHeadTrace
+from hydra_lib.recompute import InputGradients, attention_backward_recomputed
+from hydra_lib.rotary import RotaryAttention, rotate
+from hydra_lib.scaling import (
+    MeasuredMoments,
+    Moments,
+    Saturation,
+    dot_product_moments,
+    measure_moments,
+    sample_scores,
+    saturation,
+)
 
 __all__ = [
-    *_aggregation,
-    *_attention,
-    *_backward,
-    *_boltzmann,
-    *_heads,
-    *_masking,
-    *_multihead,
-    *_recompute,
-    *_scaling,
+    "ANDREA_12M",
+    "ANDREA_120M",
+    "ANDREA_480M",
+    "BASE_TRANSFORMER",
+    "AttentionGradients",
+    "HeadConfig",
+    "InputGradients",
+    "MeasuredMoments",
+    "Moments",
+    "MultiHeadAttention",
+    "MultiHeadTrace",
+    "RotaryAttention",
+    "Saturation",
+    "Trace",
+    "aggregate",
+    "aggregate_by_loops",
+    "apply_mask",
+    "attention_backward",
+    "attention_backward_recomputed",
+    "backward_flops",
+    "causal_mask",
+    "decay",
+    "dot_product_moments",
+    "entropy",
+    "free_energy",
+    "fused_attention",
+    "gradients_from_weights",
+    "heat_capacity",
+    "jacobian",
+    "log_partition",
+    "mean_energy",
+    "measure_moments",
+    "merge_heads",
+    "multi_head_backward",
+    "padding_mask",
+    "probabilities",
+    "rotate",
+    "running_mean",
+    "running_sum",
+    "sample_scores",
+    "saturation",
+    "scaled_dot_product_attention",
+    "split_heads",
+    "trace",
+    "window_mask",
+    "window_mean",
 ]
+
+_ROOMS = ("exercises", "figures", "kernels", "matmul", "notebook", "records", "timing", "toy")
+_ROOMS = (*_ROOMS, "widgets")
+# What people reach for from here although it lives in a room.
+_ELSEWHERE = {
+    "bench": "timing",
+    "compare": "timing",
+    "record": "records",
+    "source": "notebook",
+    "strassen": "matmul",
+    "strassen_fast": "matmul",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
+    if name in _ELSEWHERE:
+        return getattr(import_module(f"{__name__}.{_ELSEWHERE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ROOMS, *_ELSEWHERE])

@@ -28,7 +28,7 @@ from hydra_lib.kernels import (
     matmul,
     softmax,
 )
-from hydra_lib.kernels._tiles import tile_width, units
+from hydra_lib.kernels.tiles import tile_width, units
 
 NAMES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}
 TYPES = NAMES | {torch.int64: "i64"}

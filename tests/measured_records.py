@@ -2,8 +2,8 @@
 
 import itertools
 
-from hydra_lib.ladder import LADDER
-from hydra_lib.workload import AttentionSize
+from hydra_lib.timing.ladder import LADDER
+from hydra_lib.timing.sizes import AttentionSize
 
 VERSIONS = {"python": "3.12.1", "torch": "2.13.0", "cuda": "13.0", "numpy": "2.4.6", "triton": None}
 H, FAST = "all heads at once", "SDPA flash"
@@ -27,7 +27,7 @@ def timing(p50, flops=None, bytes=None, dtype="bfloat16"):
 
 
 def a_row(group, kernel, size, p50, **more):
-    """A row as hydra_lib.rows.row writes it; ``size`` is (B, h, T, head_dim) or None."""
+    """A row as hydra_lib.timing.rows.row writes it; ``size`` is (B, h, T, head_dim) or None."""
     about = dict(zip(("B", "h", "T", "head_dim"), size or [None] * 4, strict=True))
     backward = more.get("pass") == "forward+backward"
     attention = size and AttentionSize(*size)
@@ -43,7 +43,7 @@ def a_row(group, kernel, size, p50, **more):
     return {"group": group, "kernel": kernel, **about, **timing(p50), **counts, **more}
 
 
-def machine(device, cpu="AMD EPYC", date="2026-01-02T03:04:05+00:00"):
+def environment_of(device, cpu="AMD EPYC", date="2026-01-02T03:04:05+00:00"):
     about = {"threads": 2, "tf32": False, "versions": VERSIONS, "date": date}
     return {"device": device, "cpu": cpu, **about}
 
@@ -78,10 +78,10 @@ def gpu_record():
     rows.append(a_row("kernels", "torch.softmax", None, 3e-5, n=4096, bytes=4 * 4096**2))
     rows[-2]["ratio"] = 0.7
     ceilings = {"copy": timing(5e-4, bytes=2e9), "matmul": timing(1.5e-3, flops=1e12)}
-    about = machine("NVIDIA H200", date="2026-02-03T03:04:05+00:00")
+    about = environment_of("NVIDIA H200", date="2026-02-03T03:04:05+00:00")
     return {
         "what": "Made up",
-        "machine": about,
+        "environment": about,
         "ceilings": {"bfloat16": ceilings},
         "rows": rows,
     }
@@ -94,4 +94,4 @@ def bare_record():
         | {"p20": t, "p50": t, "p80": 2 * t}
         for name, t in (("slow one", 3.0), ("quick one", 2e-9))
     ]
-    return {"machine": machine("AMD EPYC"), "rows": rows}
+    return {"environment": environment_of("AMD EPYC"), "rows": rows}

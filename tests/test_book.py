@@ -114,7 +114,6 @@ def sources(tmp_path):
     """The project as a clone has it, so that building its metadata leaves no trace here."""
     copy = tmp_path / "clone"
     shutil.copytree(ROOT / "hydra_lib", copy / "hydra_lib")
-    shutil.copytree(BOOK / "data", copy / "book" / "data")
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, copy)
     return copy

@@ -34,16 +34,16 @@ from hydra_lib import (
     split_heads,
     trace,
 )
-from hydra_lib.algorithms import STRASSEN
 from hydra_lib.backward import multi_head_backward
-from hydra_lib.bilinear import BilinearAlgorithm
-from hydra_lib.counting import Tally, counted, triple_loop
-from hydra_lib.roles import ROLES, role_scores
-from hydra_lib.show import record, records
-from hydra_lib.strassen import strassen
-from hydra_lib.surgery import clone, equalize, head_weights
-from hydra_lib.toy import corpus
-from hydra_lib.toymodel import ToyModel, stored, train
+from hydra_lib.matmul.bilinear import BilinearAlgorithm
+from hydra_lib.matmul.counting import Tally, counted, triple_loop
+from hydra_lib.matmul.recursion import strassen
+from hydra_lib.matmul.schemes import STRASSEN
+from hydra_lib.records import record, records
+from hydra_lib.toy.ablation import clone, equalize, head_weights
+from hydra_lib.toy.language import corpus
+from hydra_lib.toy.model import ToyModel, stored, train
+from hydra_lib.toy.roles import ROLES, role_scores
 
 PAGE = Path(__file__).parents[1] / "book" / "claims.md"
 FUTURE = ~causal_mask(5)
@@ -371,7 +371,7 @@ def test_W12():
 
 
 def test_W13():
-    from hydra_lib.kernels._tiles import tile_width
+    from hydra_lib.kernels.tiles import tile_width
 
     assert (tile_width(64), tile_width(72)) == (64, 128)
     [verdict] = re.findall(r"^\| W13 \|.*$", PAGE.read_text("utf-8"), re.MULTILINE)

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from hydra_lib import mistakes, roofline
-from hydra_lib.ladder import LADDER
-from hydra_lib.machine import machine
-from hydra_lib.mistakes import Mistake
-from hydra_lib.roofline import place
-from hydra_lib.rows import ceilings_of, file_name
-from hydra_lib.workload import AttentionSize
+from hydra_lib.records import FOLDER
+from hydra_lib.timing import mistakes, roofline
+from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.ladder import LADDER
+from hydra_lib.timing.mistakes import Mistake
+from hydra_lib.timing.roofline import place
+from hydra_lib.timing.rows import ceilings_of, file_name
+from hydra_lib.timing.sizes import AttentionSize
 
 ROOT = Path(__file__).parents[1]
 KEYS = (
@@ -89,7 +90,7 @@ def run(folder, plan, seconds=1000.0):
 def test_everything_but_the_kernels_runs_on_a_cpu(tmp_path, small_machine, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "hydra_lib.kernels", None)  # no Triton, wherever this runs
     record, path, failed = run(tmp_path, tiny())
-    assert path.name == file_name(machine()["device"])
+    assert path.name == file_name(environment_of()["device"])
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
     assert failed  # no kernel was there to pass its check
     assert {x["failure"].split(":")[0] for x in record["checks"]} == {"ModuleNotFoundError"}
@@ -176,7 +177,7 @@ def test_one_failure_costs_one_point(tmp_path, small_machine, monkeypatch):
 
 def test_the_record_is_written_after_every_group(tmp_path, small_machine, monkeypatch):
     monkeypatch.setitem(sys.modules, "hydra_lib.kernels", None)
-    path = tmp_path / file_name(machine()["device"])
+    path = tmp_path / file_name(environment_of()["device"])
     seen = []
 
     def look():
@@ -280,7 +281,7 @@ def test_mistakes_and_ladders_are_sorted_into_the_record():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 def test_without_cuda_it_says_so_and_writes_nothing(tmp_path):
-    before = sorted((ROOT / "book" / "data").iterdir())
+    before = sorted(FOLDER.iterdir())
     done = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "gpu.py"],
         capture_output=True,
@@ -291,7 +292,7 @@ def test_without_cuda_it_says_so_and_writes_nothing(tmp_path):
     assert done.stdout == ""
     expected = f"measures a GPU, and torch {torch.__version__} sees no CUDA device\n"
     assert done.stderr == f"benchmarks/gpu.py {expected}"
-    assert sorted((ROOT / "book" / "data").iterdir()) == before
+    assert sorted(FOLDER.iterdir()) == before
 
 
 @pytest.mark.skipif(
@@ -300,13 +301,12 @@ def test_without_cuda_it_says_so_and_writes_nothing(tmp_path):
 )
 def test_everything_runs_with_the_kernels_interpreted(tmp_path):
     """In a process of its own, since Triton decides once whether it interprets."""
-    here = Path(__file__)
     code = f"""
 import sys
-sys.path.insert(0, {str(here.parents[1])!r})
+sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "benchmarks")!r}]
 from pathlib import Path
-from hydra_lib import mistakes, roofline
-from hydra_lib.workload import AttentionSize
+from hydra_lib.timing import mistakes, roofline
+from hydra_lib.timing.sizes import AttentionSize
 from tests.test_gpu_benchmark import gpu, tiny
 roofline.CPU_SIZES = (4096, 16)
 mistakes.MISTAKES.clear()

@@ -5,12 +5,12 @@ import subprocess
 import sys
 import types
 
+import kernel_checks
 import pytest
 import torch
+from kernel_checks import CHECKS, Check, run_checks
 
-from hydra_lib import kernel_checks
 from hydra_lib.attention import scaled_dot_product_attention
-from hydra_lib.kernel_checks import CHECKS, Check, run_checks
 from hydra_lib.masking import causal_mask, padding_mask
 
 
@@ -124,7 +124,7 @@ def test_the_checks_fit_no_tile():
 def test_the_interpreted_kernels_pass():
     code = """
 import json
-from hydra_lib.kernel_checks import Check, run_checks
+from kernel_checks import Check, run_checks
 checks = [
     Check("attention", "float32", (2, 1, 19, 8), padded=True),
     Check("attention", "bfloat16", (1, 2, 17, 24), causal=False, split=False),

@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 
-from hydra_lib.accuracy import relative_error, tolerance_for
 from hydra_lib.attention import scaled_dot_product_attention
 from hydra_lib.heads import merge_heads, split_heads
 from hydra_lib.kernels import flash_attention, launch_grid
 from hydra_lib.kernels._launch import check_age
-from hydra_lib.machine import NoCudaError
 from hydra_lib.masking import causal_mask, padding_mask
+from hydra_lib.timing.accuracy import relative_error, tolerance_for
+from hydra_lib.timing.environment import NoCudaError
 from tests.kernels import DTYPES, devices, exactly, random
 
 B, h = 2, 2

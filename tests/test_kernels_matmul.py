@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from hydra_lib.accuracy import relative_error, tolerance_for
 from hydra_lib.kernels import tiled_matmul
+from hydra_lib.timing.accuracy import relative_error, tolerance_for
 from tests.kernels import DTYPES, devices, exactly, random
 
 # Below a tile; with a last band that is not full; on the edge of a tile; an inner size of less than

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from hydra_lib.accuracy import relative_error, tolerance_for
 from hydra_lib.boltzmann import probabilities
 from hydra_lib.kernels import online_softmax
 from hydra_lib.kernels.softmax import LONGEST
+from hydra_lib.timing.accuracy import relative_error, tolerance_for
 from tests.kernels import DTYPES, devices, exactly, random
 
 # One score; a row within a tile, of exactly one, of a bit more, of many.

@@ -11,7 +11,7 @@ from sphinx.util import logging
 
 ROOT = Path(__file__).parents[2]
 # Whatever an executed cell can see besides its own text.
-INPUTS = ("hydra_lib/**/*.*", "book/data/*", "requirements.txt")
+INPUTS = ("hydra_lib/**/*.*", "requirements.txt")
 log = logging.getLogger(__name__)
 
 

@@ -5,7 +5,7 @@ import math
 import torch
 
 from hydra_lib.exercises import check, same
-from hydra_lib.toy import encode
+from hydra_lib.toy.language import encode
 
 __all__ = ["first_floor", "induction_targets", "previous_score", "uniform_score", "without_head"]
 

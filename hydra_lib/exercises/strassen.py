@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import torch
 
-from hydra_lib.algorithms import STRASSEN
-from hydra_lib.bilinear import BilinearAlgorithm
 from hydra_lib.exercises import check, same
+from hydra_lib.matmul.bilinear import BilinearAlgorithm
+from hydra_lib.matmul.schemes import STRASSEN
 
 __all__ = ["assemble", "crossover", "flipped_sign", "multiplications", "peel"]
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 import triton
 
-from hydra_lib.machine import NoCudaError
+from hydra_lib.timing.environment import NoCudaError
 
 __all__ = ["INTERPRETED", "check", "dot_precision", "on", "refuse_gradient", "tuned"]
 

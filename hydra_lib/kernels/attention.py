@@ -68,7 +68,7 @@ def flash_attention(
 
     Raises TypeError for other dtypes, or bfloat16 on a GPU without it; ValueError for other shapes,
     an axis of length 0, d_k > 256, ``causal`` with Tq ≠ Tk, lengths out of range, more than one
-    device; :class:`hydra_lib.machine.NoCudaError` off CUDA without Triton's interpreter.
+    device; :class:`hydra_lib.timing.environment.NoCudaError` off CUDA without Triton's interpreter.
 
     Cost: forward 4·B·h·Tq·Tk·d_k FLOPs, half of them if causal, and one exponential a score;
     backward 14 for these 4, where 10 would do if the weights were made once and not twice.

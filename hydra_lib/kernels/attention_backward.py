@@ -16,9 +16,9 @@ import triton
 import triton.language as tl
 
 from hydra_lib.kernels._launch import dot_precision, on
-from hydra_lib.kernels._tiles import load_tile, of_head, tile_width, units
 from hydra_lib.kernels.attention_backward_keys import tuned_keys
 from hydra_lib.kernels.attention_backward_queries import tuned_queries
+from hydra_lib.kernels.tiles import load_tile, of_head, tile_width, units
 
 __all__ = ["launch_backward"]
 

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 
 from hydra_lib.kernels._launch import tuned
-from hydra_lib.kernels._tiles import LN2, dot, length_of, load_tile, of_head, store_tile
+from hydra_lib.kernels.tiles import LN2, dot, length_of, load_tile, of_head, store_tile
 
 __all__ = ["keys_shared", "tuned_keys"]
 

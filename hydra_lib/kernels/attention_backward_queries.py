@@ -6,14 +6,14 @@ import triton
 import triton.language as tl
 
 from hydra_lib.kernels._launch import tuned
-from hydra_lib.kernels._tiles import LN2, dot, length_of, load_tile, of_head, store_tile
+from hydra_lib.kernels.tiles import LN2, dot, length_of, load_tile, of_head, store_tile
 
 __all__ = ["queries_shared", "tuned_queries"]
 
 
 @no_type_check
 @triton.jit
-def _meet_keys(
+def meet_keys(
     dq, rows, do, norm, mean, k, v, k_strides, v_strides, first_row, low, high, length, scale,
     D: tl.constexpr, WIDTH: tl.constexpr,
     UNIT: tl.constexpr, CAUSAL: tl.constexpr, EDGE: tl.constexpr,
@@ -70,11 +70,11 @@ def _queries_backward(
         high, free = tl.minimum(length, first_row + BLOCK_M), tl.minimum(length, first_row)
     free = free // BLOCK_N * BLOCK_N
     total = tl.zeros([BLOCK_M, WIDTH], tl.float32)
-    total = _meet_keys(
+    total = meet_keys(
         total, rows, do, norm, mean, k, v, k_strides, v_strides, first_row, 0, free, length, scale,
         D, WIDTH, UNIT, CAUSAL, False, PRECISION, BLOCK_M, BLOCK_N,
     )  # fmt: skip
-    total = _meet_keys(
+    total = meet_keys(
         total, rows, do, norm, mean, k, v, k_strides, v_strides, first_row, free, high, length,
         scale, D, WIDTH, UNIT, CAUSAL, True, PRECISION, BLOCK_M, BLOCK_N,
     )  # fmt: skip

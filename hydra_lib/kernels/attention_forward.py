@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from hydra_lib.kernels._launch import dot_precision, on, tuned
-from hydra_lib.kernels._tiles import (
+from hydra_lib.kernels.tiles import (
     dot,
     length_of,
     load_tile,
@@ -23,7 +23,7 @@ __all__ = ["forward_shared", "launch_forward", "tuned_forward"]
 
 @no_type_check
 @triton.jit
-def _meet_keys(
+def meet_keys(
     state, rows, k, v, k_strides, v_strides, first_row, low, high, length, scale,
     D: tl.constexpr, WIDTH: tl.constexpr,
     UNIT: tl.constexpr, CAUSAL: tl.constexpr, EDGE: tl.constexpr,
@@ -59,7 +59,7 @@ def _meet_keys(
 
 @no_type_check
 @triton.jit
-def _one_tile(
+def attend_tile(
     tile, pair, q, k, v, out, lse, q_strides, k_strides, v_strides, out_strides, Tq, length, scale,
     D: tl.constexpr, WIDTH: tl.constexpr,
     UNIT: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
@@ -77,11 +77,11 @@ def _one_tile(
         tl.full([BLOCK_M], float("-inf"), tl.float32),
         tl.zeros([BLOCK_M], tl.float32),
     )
-    state = _meet_keys(
+    state = meet_keys(
         state, rows, k, v, k_strides, v_strides, first_row, 0, free, length, scale,
         D, WIDTH, UNIT, CAUSAL, False, PRECISION, BLOCK_M, BLOCK_N,
     )  # fmt: skip
-    acc, top, total = _meet_keys(
+    acc, top, total = meet_keys(
         state, rows, k, v, k_strides, v_strides, first_row, free, high, length, scale,
         D, WIDTH, UNIT, CAUSAL, True, PRECISION, BLOCK_M, BLOCK_N,
     )  # fmt: skip
@@ -113,13 +113,13 @@ def _forward(
         tile = tl.program_id(0) % tiles
         if CAUSAL:
             tile = tiles - 1 - tile  # the longest first: short ones fill the gaps at the end
-        _one_tile(
+        attend_tile(
             tile, pair, q, k, v, out, lse, q_strides, k_strides, v_strides, out_strides,
             Tq, length, scale, D, WIDTH, UNIT, CAUSAL, PRECISION, BLOCK_M, BLOCK_N,
         )  # fmt: skip
     else:
         for tile in range(tiles):
-            _one_tile(
+            attend_tile(
                 tile, pair, q, k, v, out, lse, q_strides, k_strides, v_strides, out_strides,
                 Tq, length, scale, D, WIDTH, UNIT, CAUSAL, PRECISION, BLOCK_M, BLOCK_N,
             )  # fmt: skip

@@ -8,7 +8,7 @@ import triton.language as tl
 from jaxtyping import Float
 
 from hydra_lib.kernels._launch import check, dot_precision, on, refuse_gradient, tuned
-from hydra_lib.kernels._tiles import dot
+from hydra_lib.kernels.tiles import dot
 
 __all__ = ["tiled_matmul"]
 
@@ -91,7 +91,7 @@ def tiled_matmul(a: torch.Tensor, b: torch.Tensor) -> Float[torch.Tensor, "M N"]
 
     Raises TypeError for other dtypes, or bfloat16 on a GPU without it; ValueError for shapes that
     do not fit, an axis of length 0, more than one device, an input that requires a gradient;
-    :class:`hydra_lib.machine.NoCudaError` off CUDA without Triton's interpreter.
+    :class:`hydra_lib.timing.environment.NoCudaError` off CUDA without Triton's interpreter.
 
     Cost: 2·M·N·K FLOPs. Each tile of c reads a strip of a and one of b, M·N·K / tile side · 2
     numbers in all, mostly from the L2 cache; from memory M·K + K·N + M·N at best.

@@ -83,7 +83,8 @@ def online_softmax(scores: torch.Tensor, tau=1.0) -> Float[torch.Tensor, "*batch
 
     Raises TypeError for other dtypes, or bfloat16 on a GPU without it, or a temperature that is not
     a number; ValueError for a temperature below 0 or NaN, an axis of length 0, scores that require
-    a gradient; :class:`hydra_lib.machine.NoCudaError` off CUDA without Triton's interpreter.
+    a gradient; :class:`hydra_lib.timing.environment.NoCudaError` off CUDA without Triton's
+    interpreter.
 
     Cost: 2 numbers moved a score (3 beyond 8192), one exponential (2), about 5 FLOPs.
     Source: Milakov and Gimelshein (2018), *Online normalizer calculation for softmax*.

@@ -7,15 +7,15 @@ are kept in the URL fragment, under the widget's ``name``.
 """
 
 from hydra_lib.widgets.aggregation import AggregationWidget
-from hydra_lib.widgets.attention import TraceWidget
-from hydra_lib.widgets.bilinear import StrassenWidget
-from hydra_lib.widgets.heads import HeadSplitterWidget
-from hydra_lib.widgets.learned import HeadViewerWidget
-from hydra_lib.widgets.masking import MaskWidget
-from hydra_lib.widgets.measured import ExplorerWidget
+from hydra_lib.widgets.explorer import ExplorerWidget
+from hydra_lib.widgets.head_splitter import HeadSplitterWidget
+from hydra_lib.widgets.head_viewer import HeadViewerWidget
+from hydra_lib.widgets.mask import MaskWidget
 from hydra_lib.widgets.scaling import ScalingWidget
-from hydra_lib.widgets.strides import StrideWidget
+from hydra_lib.widgets.strassen import StrassenWidget
+from hydra_lib.widgets.stride import StrideWidget
 from hydra_lib.widgets.temperature import TemperatureWidget
+from hydra_lib.widgets.trace import TraceWidget
 
 __all__ = [
     "AggregationWidget",

@@ -1,4 +1,4 @@
-// What hydra_lib/bilinear.py says of an algorithm {U, V, W, additions}, in words and counts. No DOM.
+// What hydra_lib/matmul/bilinear.py says of an algorithm {U, V, W, additions}, in words and counts. No DOM.
 // The coefficients of U, V and W are 1, 0 and −1.
 
 const places = (digits) => (integer) => [...String(integer)].map((d) => digits[d]).join("");

@@ -1,1 +1,0 @@
-"""Measured records, each a JSON file; importable as ``hydra_lib.records``."""

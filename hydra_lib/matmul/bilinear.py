@@ -1,0 +1,198 @@
+"""A way to multiply matrices is a tensor: which sums are multiplied, and where the products go.
+
+``P_r = (Σ U[r, i, j] A_ij) (Σ V[r, i, j] B_ij)`` and ``C_ij = Σ_r W[r, i, j] P_r``. Nothing in
+that asks the entries to commute, so they may be numbers, blocks or symbols.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from hydra_lib.matmul.operands import Matrix, check_pair, empty
+
+__all__ = ["BilinearAlgorithm", "compose"]
+
+
+@dataclass(frozen=True, eq=False)
+class BilinearAlgorithm:
+    """⟨m, k, n; R⟩: the product of an (m, k) and a (k, n) matrix with R multiplications.
+
+    ``U`` (R, m, k), ``V`` (R, k, n) and ``W`` (R, m, n) are integer numpy arrays. They may be
+    wrong: :meth:`defect` tells.
+
+    Raises TypeError for factors that are not integer, ValueError for shapes that do not fit.
+    """
+
+    U: np.ndarray
+    V: np.ndarray
+    W: np.ndarray
+
+    def __post_init__(self) -> None:
+        u, v, w = (f.shape for f in (self.U, self.V, self.W))
+        kinds = [str(f.dtype) for f in (self.U, self.V, self.W)]
+        if any(kind[:3] != "int" for kind in kinds):
+            raise TypeError(f"expected signed integer factors, got {', '.join(kinds)}")
+        if not (len(u) == len(v) == 3 and v[:2] == (u[0], u[2]) and w == (u[0], u[1], v[2])):
+            fit = "expected U (R, m, k), V (R, k, n) and W (R, m, n)"
+            raise ValueError(f"{fit}, got {u}, {v} and {w}")
+
+    @classmethod
+    def parse(cls, products: str, results: str) -> "BilinearAlgorithm":
+        """Read an algorithm as papers print it: the products, then the entries of C.
+
+        Raises ValueError for a line that it cannot read.
+
+        >>> BilinearAlgorithm.parse("p1 = a11 b11; p2 = a12 b21", "c11 = p1 + p2").shape
+        (1, 2, 1)
+        """
+        found = {letter: {} for letter in "abc"}
+        for line, total, r in _equations(products, r"p(\d+)"):
+            for sign, letter, i, j in _terms(r"([+-]?)([ab])(\d)(\d)", total, line):
+                found[letter][int(r) - 1, int(i) - 1, int(j) - 1] = int(sign + "1")
+        for line, total, i, j in _equations(results, r"c(\d)(\d)"):
+            for sign, r in _terms(r"([+-]?)p(\d+)", total, line):
+                found["c"][int(r) - 1, int(i) - 1, int(j) - 1] = int(sign + "1")
+        rank = 1 + max(r for entries in found.values() for r, _, _ in entries)
+        factors = []
+        for entries in found.values():
+            _, row, column = map(max, zip(*entries, strict=True))
+            factors.append(np.zeros((rank, row + 1, column + 1), dtype=np.int64))
+            for place, sign in entries.items():
+                factors[-1][place] = sign
+        return cls(*factors)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(m, k, n)."""
+        return (*self.U.shape[1:], self.V.shape[2])
+
+    @property
+    def rank(self) -> int:
+        """R, the number of multiplications."""
+        return len(self.U)
+
+    def defect(self) -> np.ndarray:
+        """What the algorithm computes beyond AB, (m, k, k, n, m, n), in exact integers.
+
+        Entry [i, p, q, j, x, y] is the coefficient of ``A_ip B_qj`` in ``C_xy``, less the 1 it has
+        in AB where p = q, x = i and y = j. All zeros: the algorithm is right, for any entries.
+        Source: Brent (1970), Algorithms for matrix multiplication.
+        """
+        m, k, n = self.shape
+        computed = np.einsum("rip,rqj,rxy->ipqjxy", self.U, self.V, self.W, optimize=True)
+        ones = [np.eye(side, dtype=np.int64) for side in (k, m, n)]
+        return computed - np.einsum("pq,ix,jy->ipqjxy", *ones)
+
+    def multiply(self, a: Matrix, b: Matrix) -> Matrix:
+        """AB for numpy arrays (of objects too, if they add and multiply) or torch tensors.
+
+        The sides must be multiples of m, k and n; the blocks are multiplied by ``@``.
+
+        Raises as :func:`hydra_lib.matmul.operands.check_pair`, and ValueError for other sides.
+
+        >>> inner = BilinearAlgorithm.parse("p1 = a11 b11; p2 = a12 b21", "c11 = p1 + p2")
+        >>> inner.multiply(np.array([[1, 2]]), np.array([[3], [4]]))
+        array([[11]])
+        """
+        check_pair(a, b)
+        m, k, n = self.shape
+        if a.ndim != 2 or b.ndim != 2 or a.shape[0] % m or a.shape[1] % k or b.shape[1] % n:
+            got = f"{tuple(a.shape)} and {tuple(b.shape)}"
+            raise ValueError(f"expected sides that {m}, {k} and {n} divide, got {got}")
+        left, right, c = _cut(a, m, k), _cut(b, k, n), empty(a, a.shape[0], b.shape[1])
+        products = [_sum(u, left) @ _sum(v, right) for u, v in zip(self.U, self.V, strict=True)]
+        for block, w in zip(_cut(c, m, n), self.W.reshape(self.rank, -1).T, strict=True):
+            block[:] = _sum(w, products)
+        return c
+
+    def additions(self, share: bool = True) -> tuple[int, int, int]:
+        """Additions and subtractions in the sums of A, the sums of B, and C.
+
+        With ``share``, a sum or difference of two terms that comes up again, up to sign, is taken
+        once: the most frequent first, which need not be the best order.
+        """
+        u, v, w = (f.reshape(self.rank, -1) for f in (self.U, self.V, self.W))
+        return _count(u, share), _count(v, share), _count(w.T, share)
+
+    def counts(self, levels: int, leaf: int = 1) -> tuple[int, int]:
+        """Multiplications and additions of L levels of recursion down to leaf × leaf blocks.
+
+        A leaf takes ``leaf³`` multiplications and ``leaf³ − leaf²`` additions; a level takes R
+        products, and its :meth:`additions` are of blocks.
+        """
+        if levels == 0:
+            return leaf**3, leaf**3 - leaf**2
+        multiplications, additions = self.counts(levels - 1, leaf)
+        m, k, n = self.shape
+        blocks = [leaf**2 * area ** (levels - 1) for area in (m * k, k * n, m * n)]
+        own = sum(count * block for count, block in zip(self.additions(), blocks, strict=True))
+        return self.rank * multiplications, self.rank * additions + own
+
+
+def compose(outer: BilinearAlgorithm, inner: BilinearAlgorithm) -> BilinearAlgorithm:
+    """``inner`` for the products of ``outer``'s blocks (Kronecker): shapes and ranks multiply."""
+    pairs = ((outer.U, inner.U), (outer.V, inner.V), (outer.W, inner.W))
+    return BilinearAlgorithm(*(np.kron(x, y) for x, y in pairs))
+
+
+def _equations(text: str, name: str) -> list[tuple[str, ...]]:
+    """Each line, its right side, and the digits of its left side, which is a ``name``."""
+    found = []
+    for line in filter(None, map(str.strip, re.split(r"[;\n]", text))):
+        left, _, right = line.replace(" ", "").partition("=")
+        if not (digits := re.fullmatch(name, left)):
+            raise ValueError(f"expected {name[0]}… = …, got {line!r}")
+        found.append((line, right, *digits.groups()))
+    return found
+
+
+def _terms(pattern: str, total: str, line: str) -> list[tuple[str, ...]]:
+    if rest := re.sub(pattern, "", total).strip("()"):
+        raise ValueError(f"cannot read {rest!r} in {line!r}")
+    return re.findall(pattern, total)
+
+
+def _cut(x: Matrix, rows: int, columns: int) -> list[Matrix]:
+    """A grid of rows × columns blocks, as views, row after row."""
+    height, width = x.shape[0] // rows, x.shape[1] // columns
+    corners = [(i * height, j * width) for i in range(rows) for j in range(columns)]
+    return [x[i : i + height, j : j + width] for i, j in corners]
+
+
+def _sum(coefficients: np.ndarray, terms: list[Matrix]) -> Matrix:
+    """Σ coefficient · term, with no operation spent on 0, 1 and the first sign."""
+    kept = [(c, x) for c, x in zip(coefficients.ravel().tolist(), terms, strict=True) if c]
+    if not kept:
+        return 0 * terms[0]
+    (c, first), *rest = [(c, x if abs(c) == 1 else abs(c) * x) for c, x in kept]
+    total = first if c > 0 else -first
+    for c, x in rest:
+        total = total + x if c > 0 else total - x
+    return total
+
+
+def _count(sums: np.ndarray, share: bool) -> int:
+    """Additions to take the sum of every row, for rows of coefficients."""
+    rows = [{i: c for i, c in enumerate(row) if c} for row in sums.tolist()]
+    shared = 0
+    while share:
+        pairs = Counter(pair for row in rows for pair in _pairs(row))
+        if not pairs or max(pairs.values()) == 1:
+            break
+        pair = (i, _, j, _) = pairs.most_common(1)[0][0]
+        shared += 1
+        for row in rows:
+            if pair in _pairs(row):
+                # From now on the pair is one term, with the sign that its first term has here.
+                row[sums.shape[1] + shared] = row.pop(i)
+                del row[j]
+    return shared + sum(max(0, len(row) - 1) for row in rows)
+
+
+def _pairs(row: dict[int, int]) -> list[tuple[int, int, int, int]]:
+    """Every two terms with their coefficients, up to a common sign."""
+    both = combinations(row.items(), 2)
+    return [(i, abs(x), j, y if x > 0 else -y) for (i, x), (j, y) in both]

@@ -1,0 +1,37 @@
+"""When Strassen's algorithm pays: the recursion depth, from crossovers that were measured."""
+
+import functools
+
+import torch
+
+from hydra_lib.records import record
+
+__all__ = ["choose_levels"]
+
+
+def choose_levels(m: int, k: int, n: int, dtype: torch.dtype, device: torch.device) -> int:
+    """Recursion depth for a product of (m, k) with (k, n): halve as long as that pays.
+
+    Halving pays while the smallest side is at least the crossover that ``benchmarks/strassen.py``
+    measured on square matrices of this dtype on this kind of device, with one thread, and wrote to
+    the record ``strassen``. Where nothing was measured, or no gain, the depth is 0. More
+    threads speed up the products but hardly the additions, which wait for memory, so the crossover
+    is taken in proportion to their number.
+
+    >>> choose_levels(64, 64, 64, torch.float32, torch.device("cpu"))
+    0
+    """
+    crossover = _measured().get(device.type, {}).get(str(dtype).removeprefix("torch."))
+    if crossover is None:
+        return 0
+    if device.type == "cpu":
+        crossover *= torch.get_num_threads()
+    side, levels = min(m, k, n), 0
+    while side >= crossover:
+        side, levels = side / 2, levels + 1
+    return levels
+
+
+@functools.cache
+def _measured() -> dict[str, dict[str, int]]:
+    return (record("strassen") or {"crossover": {}})["crossover"]

@@ -1,0 +1,187 @@
+"""Strassen's algorithm made fast: Winograd's form, in place, with a workspace allocated once.
+
+Two decisions carry the speed. A product that is added to something goes through BLAS's own
+``C + A·B``, so at the last level four of the seven products cost no addition. And a problem of L
+levels is a tensor of 2L + 2 axes, ``(row bit, column bit) × L, row, column``: at every level the
+quarters of ``x`` are ``x[0, 0] … x[1, 1]``, and a temporary lies in memory block after block, so
+that adding two of them reads straight on. That is faster than adding quarters whose short rows lie
+far apart, the more so when the caches have forgotten them.
+"""
+
+import itertools
+
+import torch
+from jaxtyping import Shaped
+
+from hydra_lib.matmul.crossover import choose_levels
+from hydra_lib.matmul.operands import Matrix, check_out, check_pair, product_shape
+
+__all__ = ["strassen_fast"]
+
+CACHE_LINE = 64  # bytes
+
+
+def strassen_fast(
+    a: Matrix, b: Matrix, out: torch.Tensor | None = None, levels: int | None = None
+) -> Shaped[torch.Tensor, "*batch m n"]:
+    """``a @ b`` by Winograd's form of Strassen's algorithm, where that is faster.
+
+    ``a`` is (…, m, k), ``b`` is (…, k, n), of one number dtype and on one device; leading axes
+    broadcast as in ``a @ b``. The result, (…, m, n), is written to ``out`` if that is given.
+    ``levels`` is the depth L of the recursion; None asks
+    :func:`hydra_lib.matmul.crossover.choose_levels`, and where it answers 0 the call *is*@
+    ``a @ b``.
+
+    One level, with ``S₁ = A₂₁ + A₂₂``, ``S₂ = S₁ − A₁₁``, ``S₃ = A₁₁ − A₂₁``, ``S₄ = A₁₂ − S₂``,
+    ``T₁ = B₁₂ − B₁₁``, ``T₂ = B₂₂ − T₁``, ``T₃ = B₂₂ − B₁₂``, ``T₄ = B₂₁ − T₂``::
+
+        U = A₁₁B₁₁ + S₂T₂     C₁₁ = A₁₁B₁₁ + A₁₂B₂₁     C₁₂ = U + S₁T₁ + S₄B₂₂
+        V = U + S₃T₃          C₂₁ = V + A₂₂T₄           C₂₂ = V + S₁T₁
+
+    Where 2^L does not divide a side, the remainder is peeled off once and left to BLAS (a little
+    more of it where blocks are large, see ``_split``). Padding would copy both inputs; peeling at
+    every level repeats the work, 7/4 times as much per level.
+
+    Integers wrap around exactly as in ``a @ b``. Floating results differ by rounding, whose bound
+    grows up to 4.5-fold per level. A NaN in row i of ``a``, which in ``a @ b`` spoils row i, may
+    here spoil every row at the same place in a block, one in m / 2^L rows; a NaN in column j of
+    ``b`` likewise every such column. So does ∞, as NaN, because ∞ − ∞ arises. Sums of up to 4^L
+    finite entries may overflow.
+
+    Raises TypeError for anything but tensors of one number dtype; ValueError for inner sizes or
+    leading axes that do not match, two devices, ``out`` of wrong shape or in overlapping memory,
+    ``levels`` that are negative or halve a side to nothing, and tensors that want a gradient.
+
+    Cost: ``2mnk·(7/8)^L`` FLOPs in products and 15 block additions a level, of which BLAS takes
+    four along at the last level. The workspace holds a quarter of A and of B at every level, and
+    one of C at all but the last: a third of A, B and C together at most, up to padding. Sources:
+    Winograd (1971), On multiplication of 2 × 2 matrices; Boyer, Dumas, Pernet and Zhou (2009),
+    Memory efficient scheduling of Strassen-Winograd's matrix multiplication algorithm; for the
+    bound, Higham (2002), Accuracy and stability of numerical algorithms, section 23.2.
+
+    >>> a = torch.arange(6).reshape(2, 3)
+    >>> strassen_fast(a, a.mT, levels=1)
+    tensor([[ 5, 14],
+            [14, 50]])
+    """
+    check_pair(a, b)
+    if not isinstance(a, torch.Tensor):
+        raise TypeError("expected two torch tensors, got two numpy arrays")
+    shape = product_shape(a, b)
+    if out is not None:
+        check_out(out, a, b)
+    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (a, b, out)):
+        raise ValueError("no gradient is computed here: detach the tensors, or use torch.no_grad()")
+    if b.ndim == 2 < a.ndim and a.is_contiguous() and (out is None or out.is_contiguous()):
+        # One b for the whole batch: all the rows of a make one tall matrix.
+        tall = None if out is None else out.flatten(0, -2)
+        tall = strassen_fast(a.flatten(0, -2), b, tall, levels)
+        return tall.view(shape) if out is None else out
+    (*batch, m, n), k = shape, a.shape[-1]
+    if levels is None:
+        levels = choose_levels(m, k, n, a.dtype, a.device)
+    elif levels < 0 or 0 < min(m, k, n) < 2**levels:
+        got = f"got levels={levels} for sides {m}, {k}, {n}"
+        raise ValueError(f"levels must be at least 0 and leave no side below 1: {got}")
+    if levels == 0 or min(m, k, n) == 0:
+        return torch.matmul(a, b, out=out)
+    if out is None:
+        out = a.new_empty(shape)
+    a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
+    sides = _split(m, k, n, levels)
+    work = _workspace(a, b, out, sides, levels)
+    for i in itertools.product(*map(range, batch)):
+        _peel(a[i], b[i], out[i], sides, work)
+    return out
+
+
+def _split(m: int, k: int, n: int, levels: int) -> tuple[int, ...]:
+    """The largest sides that 2^L divides; if they are not the whole, ones that BLAS is quick on.
+
+    It is slower on blocks that 8 does not divide. That is worth a wider strip, but no strip.
+    """
+    sides, grain = (m, k, n), 1 << levels
+    if any(side % grain for side in sides) and min(sides) >= 64 * grain:
+        grain *= 8
+    return tuple(side // grain * grain for side in sides)
+
+
+def _peel(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, sides: tuple, work: list) -> None:
+    """``c = a b`` for matrices: the blocks, then what is left of k, m and n."""
+    (m, k, n), levels = sides, len(work)
+    corner = c[:m, :n]
+    _winograd(*(_blocks(x, levels) for x in (a[:m, :k], b[:k, :n], corner)), work)
+    if k < a.shape[1]:
+        corner.addmm_(a[:m, k:], b[k:, :n])
+    if m < a.shape[0]:
+        torch.mm(a[m:], b, out=c[m:])
+    if n < b.shape[1]:
+        torch.mm(a[:m], b[:, n:], out=c[:m, n:])
+
+
+def _blocks(x: torch.Tensor, levels: int) -> torch.Tensor:
+    """A view of a matrix with 2L + 2 axes, (row bit, column bit) × L, row, column."""
+    bits = (2,) * levels
+    x = x.unflatten(1, (*bits, -1)).unflatten(0, (*bits, -1))  # (2, …, m/2^L, 2, …, n/2^L)
+    pairs = [axis for i in range(levels) for axis in (i, levels + 1 + i)]
+    return x.permute(*pairs, levels, 2 * levels + 1)
+
+
+def _workspace(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, sides: tuple, levels: int):
+    """For each level, S and T and room for a product that waits to be added, in blocks."""
+    m, k, n = (side >> levels for side in sides)
+    return [
+        (
+            _empty(a, m, k, depth),
+            _empty(b, k, n, depth),
+            _empty(c, m, n, depth) if depth else None,  # the last level adds inside BLAS
+        )
+        for depth in reversed(range(levels))
+    ]
+
+
+def _empty(like: torch.Tensor, rows: int, columns: int, depth: int) -> torch.Tensor:
+    if like.stride(-2) == 1 != like.stride(-1):
+        # Stored by columns, as a transposed weight is: adding must not run across the grain.
+        return _empty(like.mT, columns, rows, depth).mT
+    # Rows start on a cache line, and not a power of two apart, where they would evict each other.
+    line = max(1, CACHE_LINE // like.element_size())
+    width = (columns // line + 1) * line
+    return like.new_empty((2, 2) * depth + (rows, width))[..., :columns]
+
+
+def _winograd(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, work: list) -> None:
+    """``c = a b`` in blocks; the quarters of ``c`` serve as room for what is not finished."""
+    if not work:
+        torch.mm(a, b, out=c)
+        return
+    (s, t, product), *work = work
+    (a11, a12), (a21, a22) = a
+    (b11, b12), (b21, b22) = b
+    (c11, c12), (c21, c22) = c
+
+    def add_product(x, left, right, out):
+        if work:
+            _winograd(left, right, product, work)
+            torch.add(x, product, out=out)
+        else:
+            torch.addmm(x, left, right, out=out)
+
+    torch.sub(a11, a21, out=s)  # S3
+    torch.sub(b22, b12, out=t)  # T3
+    _winograd(s, t, c21, work)
+    torch.add(a21, a22, out=s)  # S1
+    torch.sub(b12, b11, out=t)  # T1
+    _winograd(s, t, c22, work)
+    _winograd(a11, b11, c12, work)
+    add_product(c12, a12, b21, out=c11)  # C11
+    s.sub_(a11)  # S2
+    torch.sub(b22, t, out=t)  # T2
+    add_product(c12, s, t, out=c12)  # U
+    c21.add_(c12)  # V
+    c12.add_(c22)  # U + S1 T1
+    c22.add_(c21)  # C22
+    torch.sub(a12, s, out=s)  # S4
+    add_product(c12, s, b22, out=c12)  # C12
+    torch.sub(b21, t, out=t)  # T4
+    add_product(c21, a22, t, out=c21)  # C21

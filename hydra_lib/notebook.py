@@ -1,0 +1,29 @@
+"""What a chapter shows that it does not compute: the library's own code."""
+
+import ast
+import inspect
+import textwrap
+
+__all__ = ["source"]
+
+
+def source(*things):
+    """The source of functions or classes, without docstrings, as highlighted Markdown.
+
+    The docstrings stand on the book's library page; a chapter shows what the code does.
+    Raises TypeError for a thing that was not written in Python.
+    """
+    from IPython.display import Markdown  # only a notebook asks for this
+
+    return Markdown("```python\n" + "\n\n\n".join(_bare(thing) for thing in things) + "\n```")
+
+
+def _bare(thing) -> str:
+    code = textwrap.dedent(inspect.getsource(thing))
+    lines = code.splitlines()
+    documented = (ast.FunctionDef, ast.ClassDef)
+    for node in reversed([n for n in ast.walk(ast.parse(code)) if isinstance(n, documented)]):
+        if ast.get_docstring(node) is not None:
+            doc = node.body[0]
+            del lines[doc.lineno - 1 : doc.end_lineno]
+    return "\n".join(lines)

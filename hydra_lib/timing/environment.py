@@ -1,0 +1,58 @@
+"""What a measured number depends on besides the code: the machine, its settings, the date."""
+
+import platform
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+
+import torch
+
+__all__ = ["NoCudaError", "environment_of"]
+
+
+class NoCudaError(ValueError):
+    """CUDA was asked for where torch sees no CUDA device."""
+
+
+def environment_of(device: str | torch.device = "cpu") -> dict:
+    """Describe ``device`` and what a time on it depends on, ready for JSON.
+
+    ``device`` and ``cpu`` are the names of the device and of its host's processor, ``threads``
+    the CPU threads torch uses, ``tf32`` whether a float32 matmul on CUDA may round its inputs to
+    TF32, ``versions`` those of python, torch, its CUDA, numpy and triton (None: absent), ``date``
+    the time of the call, UTC, ISO 8601.
+
+    Raises :class:`NoCudaError` for a CUDA device where there is none, ValueError for a device
+    that is neither a CPU nor CUDA.
+
+    >>> environment_of()["versions"]["torch"] == torch.__version__
+    True
+    """
+    device = torch.device(device)
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(f"device must be cpu or cuda, got {device}")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise NoCudaError(f"asked for {device}, but torch {torch.__version__} sees no CUDA device")
+    cpu = platform.processor() or platform.machine()
+    if (info := Path("/proc/cpuinfo")).exists():  # elsewhere the platform's own word must do
+        lines = info.read_text().splitlines()
+        cpu = next((x.partition(": ")[2] for x in lines if x.startswith("model name")), cpu)
+    versions = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+    }
+    for name in ("numpy", "triton"):  # asked without importing them
+        found = next(iter(metadata.distributions(name=name)), None)
+        versions[name] = found and found.version
+    matmul = torch.backends.cuda.matmul
+    # Since torch 2.9 the older flag cannot be read once the newer setting has been used.
+    newer = getattr(matmul, "fp32_precision", None)
+    return {
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else cpu,
+        "cpu": cpu,
+        "threads": torch.get_num_threads(),
+        "tf32": matmul.allow_tf32 if newer is None else newer == "tf32",
+        "versions": versions,
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }

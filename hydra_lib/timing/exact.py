@@ -1,0 +1,91 @@
+"""The right answer: causal attention and its gradients in float64, and the distance from them."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+
+__all__ = [
+    "attend_causally",
+    "exact_attention",
+    "exact_gradients",
+    "forward_and_backward",
+    "row_error",
+]
+
+
+def attend_causally(
+    q: Float[torch.Tensor, "*batch T d_k"],
+    k: Float[torch.Tensor, "*batch T d_k"],
+    v: Float[torch.Tensor, "*batch T d_v"],
+) -> Float[torch.Tensor, "*batch T d_v"]:
+    """``softmax(q kᵀ / √d_k, causal) v``, one operation after the other, nothing checked.
+
+    The (T, T) matrix goes to memory or comes from it eight times: written, read and written by
+    the scaling, by the mask and by the softmax, read by the mix.
+
+    >>> attend_causally(*torch.ones(3, 2, 4)).shape
+    torch.Size([2, 4])
+    """
+    scores = q @ k.mT / q.shape[-1] ** 0.5  # (..., T, d_k) x (..., d_k, T) -> (..., T, T)
+    future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+    weights = scores.masked_fill(future, float("-inf")).softmax(-1)
+    return weights @ v  # (..., T, T) x (..., T, d_v) -> (..., T, d_v)
+
+
+def exact_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Causal attention in float64, one (T, T) matrix in memory at a time.
+
+    >>> exact_attention(*torch.ones(3, 1, 1, 2, 4)).dtype
+    torch.float64
+    """
+    out = torch.empty(q.shape, dtype=torch.float64, device=q.device)
+    with torch.no_grad():
+        for b, i in ((b, i) for b in range(q.shape[0]) for i in range(q.shape[1])):
+            out[b, i] = attend_causally(*(x[b, i].double() for x in (q, k, v)))
+    return out
+
+
+def exact_gradients(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, gradient: torch.Tensor
+) -> tuple:
+    """The output in float64, and the gradients of q, k and v for that ``gradient`` of it.
+
+    >>> len(exact_gradients(*torch.ones(4, 1, 1, 2, 4)))
+    4
+    """
+    new = [torch.empty(q.shape, dtype=torch.float64, device=q.device) for _ in range(4)]
+    for b, i in ((b, i) for b in range(q.shape[0]) for i in range(q.shape[1])):
+        wide = [x[b, i].detach().double().requires_grad_() for x in (q, k, v)]
+        found = forward_and_backward(attend_causally)(*wide, gradient[b, i].double())
+        for x, value in zip(new, found, strict=True):
+            x[b, i] = value
+    return tuple(new)
+
+
+def forward_and_backward(attend: Callable) -> Callable:
+    """A function of q, k, v and the output's gradient: the output and the three gradients."""
+
+    def run(q, k, v, gradient):
+        out = attend(q, k, v)
+        return out.detach(), *torch.autograd.grad(out, (q, k, v), gradient)
+
+    return run
+
+
+def row_error(result: torch.Tensor, exact: torch.Tensor) -> float:
+    """The largest ``‖result − exact‖ / max(‖exact‖, m)`` of all rows, m the median ‖exact‖.
+
+    Later rows of causal attention are means of many values and therefore small: the largest error
+    of all elements would not see that they are missing. Rows of almost nothing, such as the
+    gradient of the first query, are measured by m, which rows of nothing do not lower; where all
+    are, the error is absolute. NaN if there is one.
+
+    >>> row_error(torch.tensor([[9.0], [0.0], [1.0]]), torch.tensor([[9.0], [1.0], [1.0]]))
+    1.0
+    """
+    difference = (result.detach().double() - exact.double()).norm(dim=-1)
+    size = exact.double().norm(dim=-1)
+    some = size[size > 0]
+    least = some.median() if some.numel() else torch.ones_like(size).max()
+    return float((difference / size.clamp_min(least)).max())

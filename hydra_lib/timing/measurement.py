@@ -1,0 +1,191 @@
+"""Timing: the only way anything in this book is timed.
+
+The usual mistakes are refused or made visible: a launch read as a run (device work is waited for),
+a cold first call (warm-up), one lucky sample (quantiles of many), two moments of one machine
+(pairs, in one run), a fast wrong answer (checked in float64 first), a number without its machine.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import torch
+
+from hydra_lib.timing.accuracy import FailedCheckError, as_tensor, check, to_float64
+from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.sampling import (
+    argument_sets,
+    device_of,
+    first_call,
+    quantiles,
+    sample,
+    stopwatch,
+)
+
+__all__ = ["Comparison", "Timing", "bench", "compare"]
+
+Count = int | float | None
+Device = str | torch.device | None
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Quantiles of the time of one call, in seconds, with what is needed to read them.
+
+    ``spread`` is the relative half-width of the median's 95 % interval; ``flops`` and ``bytes``
+    are the caller's counts for one call, and the rates follow from the median. None: not counted.
+    """
+
+    p20: float
+    p50: float
+    p80: float
+    spread: float
+    samples: int
+    dtype: str
+    flush: bool
+    flops: Count
+    bytes: Count
+    environment: dict
+
+    @property
+    def gb_per_s(self) -> float | None:
+        return None if self.bytes is None else self.bytes / self.p50 / 1e9
+
+    @property
+    def tflop_per_s(self) -> float | None:
+        return None if self.flops is None else self.flops / self.p50 / 1e12
+
+    def as_record(self) -> dict:
+        """Fields, unit and rates, ready for JSON; the caller adds what was timed, and sizes."""
+        rates = {"gb_per_s": self.gb_per_s, "tflop_per_s": self.tflop_per_s}
+        return {"unit": "s", **asdict(self), **rates}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Quantiles of reference time / candidate time over pairs: above 1 the candidate is faster.
+
+    Errors are the largest :func:`hydra_lib.timing.accuracy.relative_error` of all results and
+    inputs.
+    """
+
+    p20: float
+    p50: float
+    p80: float
+    spread: float
+    reference: Timing
+    candidate: Timing
+    reference_error: float
+    candidate_error: float
+
+    def as_record(self) -> dict:
+        """Fields, and the ratio of the two medians, ready for JSON."""
+        both = {"reference": self.reference.as_record(), "candidate": self.candidate.as_record()}
+        medians = self.reference.p50 / self.candidate.p50
+        return {"unit": "ratio", **asdict(self), **both, "ratio_of_medians": medians}
+
+
+def bench(
+    fn: Callable,
+    *args: object,
+    inputs: tuple | list | None = None,
+    device: Device = None,
+    flops: Count = None,
+    bytes: Count = None,
+    flush: bool = False,
+    budget: int | float = 1.0,
+    precision: int | float = 0.01,
+) -> Timing:
+    """Time ``fn(*args)``, one call a sample, on the device its arguments and results are on.
+
+    CUDA work is timed between events on the current stream, CPU work by ``perf_counter``.
+    Allocating the result counts, freeing it does not. ``fn`` must not change its arguments.
+    ``inputs``, in place of ``args``, is a tuple of arguments or a list of tuples to rotate
+    through. ``device`` only asserts where the work must run. ``flush`` sweeps the caches before
+    every sample; on CUDA that also hides the launch, which otherwise is most of a short kernel's
+    time. After a warm-up, samples are taken until the median's 95 % interval is within
+    ± ``precision``, or ``budget`` seconds are over: see :func:`hydra_lib.timing.sampling.sample`.
+
+    Raises :class:`hydra_lib.timing.environment.NoCudaError`,
+    :class:`hydra_lib.timing.sampling.NothingToWaitForError` and
+    :class:`hydra_lib.timing.sampling.EmptyWorkloadError`;
+    ValueError for work that ran elsewhere than asked or where it cannot be timed, and for
+    numbers below 0; TypeError for inputs that are not tuples.
+
+    >>> bench(torch.add, torch.ones(1000), 1.0, flops=1000, budget=0.01).dtype
+    'float32'
+    """
+    if args and inputs is not None:
+        raise TypeError("give the arguments after fn or as inputs, not both")
+    _refuse(device, flops=flops, bytes=bytes, budget=budget, precision=precision)
+    sets, devices = argument_sets(args if inputs is None else inputs), set()
+    for arguments in sets:
+        results = first_call("fn", fn, arguments, devices)
+    where, dtype = device_of(devices, device), _dtypes(results[:1])
+    del results  # it would hold memory while fn is timed
+    times = sample([fn], sets, stopwatch(where, flush), budget, precision)[0]
+    return Timing(*quantiles(times), times.size, dtype, flush, flops, bytes, environment_of(where))
+
+
+def compare(
+    reference: Callable,
+    candidate: Callable,
+    inputs: tuple | list,
+    *,
+    exact: Callable | None = None,
+    tolerance: Count = None,
+    device: Device = None,
+    flops: Count = None,
+    bytes: Count = None,
+    flush: bool = False,
+    budget: int | float = 2.0,
+    precision: int | float = 0.01,
+) -> Comparison:
+    """Check both functions against float64, then time them in alternating pairs in one run.
+
+    ``exact`` (by default ``reference``) is called on the arguments in float64 and must stay there.
+    An error above ``tolerance`` (by default :func:`hydra_lib.timing.accuracy.tolerance_for` the
+    dtype) refuses a function, as does a candidate of another dtype. ``precision`` is that of the
+    median ratio; ``flops`` and ``bytes`` count for both; the rest as in :func:`bench`.
+
+    Raises as :func:`bench`, and :class:`hydra_lib.timing.accuracy.FailedCheckError`.
+
+    >>> x = torch.ones(1000)
+    >>> compare(lambda x: x + x, lambda x: 2 * x, (x,), budget=0.01).candidate_error
+    0.0
+    """
+    _refuse(device, flops=flops, bytes=bytes, budget=budget, precision=precision)
+    sets, devices, errors = argument_sets(inputs), set(), {"reference": 0.0, "candidate": 0.0}
+    for arguments in sets:
+        wide = [to_float64(x) for x in arguments]
+        # The candidate runs before the answer is anywhere in memory: it must not find it there.
+        calls = (
+            ("candidate", candidate, arguments, devices),
+            ("exact", exact or reference, wide, set()),
+            ("reference", reference, arguments, devices),
+        )
+        # Copies, because all of them may write to one buffer of the caller's.
+        got = {c[0]: [as_tensor(x).detach().clone() for x in first_call(*c)] for c in calls}
+        for name in errors:
+            errors[name] = max(errors[name], check(name, got[name], got["exact"], tolerance))
+        mine, theirs = _dtypes(got["candidate"]), _dtypes(got["reference"])
+        if mine != theirs:
+            raise FailedCheckError(f"candidate returned {mine}, reference {theirs}")
+    where, dtype = device_of(devices, device), theirs.partition(",")[0]
+    del wide, calls, got  # they would hold memory while the functions are timed
+    times = sample([reference, candidate], sets, stopwatch(where, flush), budget, precision)
+    rest = (times.shape[1], dtype, flush, flops, bytes, environment_of(where))
+    both = [Timing(*quantiles(t), *rest) for t in times]
+    ratios = quantiles(times[0] / times[1])
+    return Comparison(*ratios, *both, *errors.values())
+
+
+def _refuse(device: Device, **numbers: Count) -> None:
+    if device is not None:
+        environment_of(device)  # raises NoCudaError
+    for name, value in numbers.items():
+        if value is not None and not 0 <= value < float("inf"):
+            raise ValueError(f"{name} must be finite and at least 0, got {value}")
+
+
+def _dtypes(results: list) -> str:
+    return ", ".join(str(as_tensor(x).dtype).removeprefix("torch.") for x in results)

@@ -1,0 +1,26 @@
+"""How much memory a call holds at its fullest."""
+
+from collections.abc import Callable
+
+import torch
+
+from hydra_lib.timing.environment import NoCudaError
+
+__all__ = ["peak_bytes"]
+
+
+def peak_bytes(fn: Callable, *args: object, device: str | torch.device = "cuda") -> int:
+    """Most bytes of CUDA memory that one call holds at once beside what was held before it.
+
+    The arguments do not count, the result does, and what the backward pass keeps.
+
+    Raises :class:`hydra_lib.timing.environment.NoCudaError` where torch does not keep these books.
+    """
+    if torch.device(device).type != "cuda" or not torch.cuda.is_available():
+        raise NoCudaError(f"peak memory is counted on CUDA only: got {device}")
+    torch.cuda.synchronize(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device)
+    _result = fn(*args)  # still held when the books are read
+    torch.cuda.synchronize(device)
+    return torch.cuda.max_memory_allocated(device) - before

@@ -1,0 +1,115 @@
+"""Mistakes with the clock: when it is read, and how often."""
+
+import json
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+
+from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.measurement import bench
+from hydra_lib.timing.mistakes._mistake import Mistake, matrix, repeat, since
+from hydra_lib.timing.sampling import stopwatch
+
+__all__ = ["cold_start", "no_synchronize", "one_sample", "unpaired"]
+
+
+def no_synchronize(device: str = "cpu", n: int | None = None, budget: int | float = 0.5) -> Mistake:
+    """A clock stopped when a product is launched, not when it is done.
+
+    On the CPU nothing is launched; a stand-in hands the product to another thread, as a kernel is
+    handed to the GPU, and stops the clock before it has an answer.
+    """
+    a, where = matrix(device, n or (4096 if device != "cpu" else 512))
+    out = torch.empty_like(a)
+    if where.type == "cuda":
+        waiting = repeat(lambda: since(lambda: torch.mm(a, a, out=out)), where, budget)
+        right = bench(lambda a: torch.mm(a, a, out=out), a, device=device, budget=budget).p50
+        return Mistake(
+            "no synchronize",
+            "clock around the call",
+            "events around the work, waited for",
+            float(np.median(waiting)),
+            right,
+        )
+    with ThreadPoolExecutor(1) as pool:
+
+        def handed_over() -> tuple[float, float]:
+            start = time.perf_counter()
+            future = pool.submit(torch.mm, a, a, out=out)
+            launched = time.perf_counter() - start
+            future.result()
+            return launched, time.perf_counter() - start
+
+        times = np.median(repeat(handed_over, where, budget), axis=0)
+    return Mistake(
+        "no synchronize",
+        "stand-in: clock stopped when another thread has the work",
+        "clock stopped when the result is there",
+        *times.tolist(),
+    )
+
+
+_FRESH = """
+import json, sys, time, torch
+device, n, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+torch.set_num_threads(threads)
+wait = torch.cuda.synchronize if device != "cpu" else lambda: None
+a, times = torch.ones(n, n, device=device), []
+wait()
+for _ in range(21):
+    start = time.perf_counter()
+    torch.mm(a, a)
+    wait()
+    times.append(time.perf_counter() - start)
+print(json.dumps(times))
+"""
+
+
+def cold_start(device: str = "cpu", n: int | None = None) -> Mistake:
+    """The first product of a new Python process, which also loads and sets up the library."""
+    environment_of(device)  # raises NoCudaError
+    n = n or (2048 if device != "cpu" else 256)
+    command = [sys.executable, "-c", _FRESH, device, str(n), str(torch.get_num_threads())]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    first, *rest = json.loads(done.stdout.splitlines()[-1])
+    ways = "the first call of a process", "the median of the next 20"
+    return Mistake("cold start", *ways, first, float(np.median(rest)), more={"second": rest[0]})
+
+
+def one_sample(device: str = "cpu", n: int | None = None, samples: int = 200) -> Mistake:
+    """One time in place of many: the worst that a single sample would have reported.
+
+    ``more`` holds all samples, in seconds.
+    """
+    times, _ = _pairs(device, n, samples)
+    right = float(np.median(times))
+    wrong = float(max(times, key=lambda t: abs(np.log(t / right))))
+    more = {"samples": times.tolist()}
+    ways = f"the worst of {samples} single samples", "their median"
+    return Mistake("one sample", *ways, wrong, right, more=more)
+
+
+def unpaired(device: str = "cpu", n: int | None = None, blocks: int = 10) -> Mistake:
+    """A function compared with itself, once at different moments and once in pairs.
+
+    The true ratio is 1. ``wrong``: medians of neighbouring blocks of 20 samples, one for either
+    side; ``right``: the median of 20 ratios of neighbours. Of each the one farthest from 1, turned
+    above 1. Both come from the same samples.
+    """
+    a, b = (times.reshape(blocks, -1) for times in _pairs(device, n, 20 * blocks))
+    apart = np.median(a, 1)[:-1] / np.median(b, 1)[1:]
+    together = np.median(a / b, 1)
+    wrong, right = (float(np.exp(np.abs(np.log(r)).max())) for r in (apart, together))
+    ways = "medians of two blocks, one after the other", "median ratio of neighbouring calls"
+    return Mistake("unpaired", *ways, wrong, right, unit="ratio")
+
+
+def _pairs(device: str, n: int | None, count: int) -> np.ndarray:
+    """Times of one product, measured in pairs: two rows."""
+    a, where = matrix(device, n or (2048 if device != "cpu" else 192))
+    seconds = stopwatch(where, flush=False)
+    return np.array([[seconds(torch.mm, (a, a)) for _ in range(2)] for _ in range(count + 5)])[5:].T

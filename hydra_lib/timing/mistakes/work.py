@@ -1,0 +1,122 @@
+"""Mistakes with the work: what runs between the two looks at the clock."""
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from hydra_lib.timing.accuracy import relative_error
+from hydra_lib.timing.environment import NoCudaError, environment_of
+from hydra_lib.timing.measurement import bench
+from hydra_lib.timing.mistakes._mistake import Mistake, matrix, repeat, since
+
+__all__ = ["allocation", "cached_inputs", "tf32", "threads"]
+
+
+def tf32(device: str = "cuda", n: int = 4096, budget: int | float = 0.5) -> Mistake:
+    """A float32 product whose inputs CUDA was allowed to round to 10 bits of mantissa.
+
+    Raises :class:`NoCudaError` for the CPU, which has no TF32.
+    """
+    if torch.device(device).type != "cuda":
+        raise NoCudaError(f"TF32 is a format of CUDA devices: got {device}")
+    a, _ = matrix(device, n)
+    exact, before = a.double() @ a.double(), torch.get_float32_matmul_precision()
+    found = {}
+    try:
+        for precision in ("high", "highest"):
+            torch.set_float32_matmul_precision(precision)
+            seconds = bench(torch.mm, a, a, device=device, budget=budget).p50
+            found[precision] = seconds, relative_error(a @ a, exact)
+    finally:
+        torch.set_float32_matmul_precision(before)
+    (wrong, wrong_error), (right, right_error) = found["high"], found["highest"]
+    more = {"wrong_error": wrong_error, "right_error": right_error, "n": n}
+    ways = "float32 by name, TF32 inside", "float32"
+    return Mistake("TF32", *ways, wrong, right, more=more)
+
+
+def allocation(device: str = "cpu", size: int = 2**26, budget: int | float = 0.5) -> Mistake:
+    """A sum that writes to memory fetched from the system inside the timed call; ``size`` bytes.
+
+    On CUDA torch keeps freed memory for the next call, which costs next to nothing (``reused``, in
+    seconds); here the wrong way empties that pool before the clock starts.
+    """
+    environment_of(device)
+    x = torch.ones(size // 4, device=device)
+    out, where = torch.empty_like(x), x.device
+    fresh = bench(torch.add, x, 1.0, device=device, budget=budget).p50
+    right = bench(lambda x: torch.add(x, 1.0, out=out), x, device=device, budget=budget).p50
+    ways = "result in new memory from the system", "result in memory that is there"
+    if where.type == "cpu":
+        return Mistake("allocation", *ways, fresh, right)
+
+    def emptied() -> float:
+        torch.cuda.empty_cache()
+        return since(lambda: (torch.add(x, 1.0), torch.cuda.synchronize(where)))
+
+    wrong = float(np.median(repeat(emptied, where, budget)))
+    return Mistake("allocation", *ways, wrong, right, more={"reused": fresh})
+
+
+def cached_inputs(
+    device: str = "cpu", size: int | None = None, budget: int | float = 0.5
+) -> Mistake:
+    """The same input again and again, so small that it stays in the cache; ``size`` bytes."""
+    environment_of(device)
+    where = torch.device(device)
+    if size is None:
+        size = 2**20
+        if where.type == "cuda":
+            about = torch.cuda.get_device_properties(where)
+            size = getattr(about, "L2_cache_size", 2**23) // 2
+    x = torch.ones(size // 4, device=device)
+    scrap = torch.zeros(max(2**28, 4 * size) // 4, device=device)
+
+    def seconds(before: Callable) -> float:
+        before()
+        if where.type == "cpu":
+            return since(x.sum)
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        _result = x.sum()
+        end.record()
+        torch.cuda.synchronize(where)
+        return begin.elapsed_time(end) / 1e3
+
+    def touch() -> None:
+        x.sum()
+        if where.type == "cuda":
+            torch.cuda._sleep(400_000)  # as the sweep does: launched while the GPU is busy
+
+    wrong, right = (
+        float(np.median(repeat(lambda b=b: seconds(b), where, budget)))
+        for b in (touch, lambda: scrap.add_(1))
+    )
+    more = {
+        "bytes": size,
+        "wrong_gb_per_s": size / wrong / 1e9,
+        "right_gb_per_s": size / right / 1e9,
+    }
+    ways = "input in the cache from the last call", "caches swept before each call"
+    return Mistake("cached inputs", *ways, wrong, right, more=more)
+
+
+def threads(device: str = "cpu", n: int = 1024, budget: int | float = 0.5) -> Mistake:
+    """A time on all the processor's threads, not said so, beside one on a single thread.
+
+    Raises ValueError for another device than the CPU.
+    """
+    if torch.device(device).type != "cpu":
+        raise ValueError(f"threads are counted on the CPU: got {device}")
+    a, _ = matrix("cpu", n)
+    before, everyone = torch.get_num_threads(), os.cpu_count() or 1
+    try:
+        found = []
+        for count in (everyone, 1):
+            torch.set_num_threads(count)
+            found.append(bench(torch.mm, a, a, budget=budget).p50)
+    finally:
+        torch.set_num_threads(before)
+    return Mistake("threads", "all threads", "one thread", *found, more={"threads": everyone})

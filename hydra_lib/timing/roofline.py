@@ -1,0 +1,81 @@
+"""The roofline: how fast a computation could be, from two measured ceilings."""
+
+from dataclasses import dataclass
+
+import torch
+
+from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.measurement import Timing, bench
+
+__all__ = ["Ceilings", "measure_ceilings", "place"]
+
+# Bytes to copy, far more than the caches hold, and the side of the matmul.
+CPU_SIZES = (2**28, 2048)
+CUDA_SIZES = (2**30, 8192)
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """The fastest copy and the fastest square matmul that were measured on one device."""
+
+    copy: Timing
+    matmul: Timing
+
+    def as_record(self) -> dict:
+        """Both timings, ready for JSON."""
+        return {"copy": self.copy.as_record(), "matmul": self.matmul.as_record()}
+
+
+def measure_ceilings(
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+    budget: int | float = 1.0,
+) -> Ceilings:
+    """Time a copy of ``dtype`` memory far larger than the caches, and a large square matmul.
+
+    The copy moves 2 × 256 MiB on a CPU, 2 × 1 GiB on CUDA, read once and written once; the matmul
+    is n × n with n = 2048 or 8192, ``2 n³`` FLOPs. Each gets ``budget`` seconds, see
+    :func:`hydra_lib.timing.measurement.bench`. A float32 matmul is measured with TF32 as it is set.
+
+    Raises :class:`hydra_lib.timing.environment.NoCudaError` for CUDA where there is none,
+    ValueError for a dtype that is not floating.
+    """
+    if not dtype.is_floating_point:
+        raise ValueError(f"dtype must be floating, got {dtype}")
+    environment_of(device)  # raises NoCudaError before memory is asked for
+    size, n = CUDA_SIZES if torch.device(device).type == "cuda" else CPU_SIZES
+    source = torch.ones(size // dtype.itemsize, dtype=dtype, device=device)
+    copy = bench(torch.empty_like(source).copy_, source, bytes=2 * size, budget=budget)
+    # Random entries: a GPU clocks higher on constant ones, which switch fewer transistors.
+    generator = torch.Generator(device).manual_seed(0)
+    a, b = (torch.randn(n, n, generator=generator, device=device).to(dtype) for _ in range(2))
+    out = torch.empty_like(a)
+    matmul = bench(lambda a, b: torch.mm(a, b, out=out), a, b, flops=2 * n**3, budget=budget)
+    return Ceilings(copy, matmul)
+
+
+def place(ceilings: Ceilings, flops: int | float, bytes: int | float, seconds: float) -> dict:
+    """Where ``flops`` operations on ``bytes`` bytes in ``seconds`` stand under the ceilings.
+
+    The roof over an intensity I = flops / bytes is ``min(peak, I × bandwidth)``, so the least
+    time is ``max(flops / peak, bytes / bandwidth)`` and the larger term is the bound.
+
+    Returns ``intensity`` (FLOP/byte), ``ridge`` (the intensity where the ceilings meet),
+    ``bound`` ("memory" or "compute"), ``least_seconds``, and ``share`` of the roof reached
+    (above 1: the caches helped, or the count is wrong). Source: Williams, Waterman and Patterson
+    (2009), Roofline.
+
+    Raises ValueError unless bytes > 0, seconds > 0 and flops ≥ 0.
+    """
+    if not (bytes > 0 and seconds > 0 and flops >= 0):
+        got = f"flops={flops}, bytes={bytes}, seconds={seconds}"
+        raise ValueError(f"bytes and seconds must be positive, flops not negative: got {got}")
+    peak, bandwidth = ceilings.matmul.tflop_per_s * 1e12, ceilings.copy.gb_per_s * 1e9
+    moving, computing = bytes / bandwidth, flops / peak
+    return {
+        "intensity": flops / bytes,
+        "ridge": peak / bandwidth,
+        "bound": "memory" if moving > computing else "compute",
+        "least_seconds": max(moving, computing),
+        "share": max(moving, computing) / seconds,
+    }

@@ -1,0 +1,84 @@
+"""The size of one causal attention, and what it takes: operations, bytes, tensors to try it on."""
+
+import dataclasses
+
+import torch
+
+from hydra_lib.heads import split_heads
+
+__all__ = ["AttentionSize"]
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionSize:
+    """The size of one causal attention: q, k and v are (B, h, T, head_dim).
+
+    Raises ValueError when one of the four is not a positive integer.
+
+    >>> AttentionSize(B=8, h=12, T=1024, head_dim=64).d_model
+    768
+    """
+
+    B: int
+    h: int
+    T: int
+    head_dim: int
+
+    def __post_init__(self) -> None:
+        for name, value in dataclasses.asdict(self).items():
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} must be a positive integer, got {value!r}")
+
+    @property
+    def d_model(self) -> int:
+        return self.h * self.head_dim
+
+    def flops(self, backward: bool = False) -> int:
+        """FLOPs that causal attention needs; a multiplication and an addition are two.
+
+        A query at position i meets i keys, so a head has ``T (T + 1) / 2`` pairs. The scores and
+        the mix take 2 · head_dim FLOPs a pair each. ``backward`` adds five such products (the
+        scores again, and the gradients of weights, q, k and v), which makes 7 in place of 2. The
+        softmax is left out. This is the same for all kernels: one that also computes the pairs
+        behind the mask does work that nobody asked for, and reaches fewer FLOP/s by this count.
+
+        >>> AttentionSize(1, 1, 2, 8).flops()  # 3 pairs, 4 · 8 each
+        96
+        """
+        products = 7 if backward else 2
+        return products * self.B * self.h * self.T * (self.T + 1) * self.head_dim
+
+    def bytes(self, dtype: torch.dtype, backward: bool = False, passes: int = 0) -> int:
+        """Bytes that must be moved: what comes in is read once, what goes out is written once.
+
+        Forward that is q, k, v and the output. ``backward`` reads those and the output's gradient,
+        and writes three gradients: 12 arrays in place of 4. ``passes`` counts how often the whole
+        (T, T) matrix of every head goes to memory or comes from it, 0 where it is never kept.
+
+        >>> AttentionSize(1, 1, 2, 8).bytes(torch.float32)
+        256
+        """
+        arrays = 12 if backward else 4
+        numbers = arrays * self.T * self.head_dim + passes * self.T**2
+        return self.B * self.h * numbers * dtype.itemsize
+
+    def tensors(
+        self,
+        dtype: torch.dtype,
+        device: str | torch.device = "cpu",
+        packed: bool = False,
+        seed: int = 0,
+    ) -> tuple:
+        """Normal q, k, v and a gradient of the output, in the layout that a layer gives.
+
+        That is a view of (B, T, d_model), whose rows lie d_model numbers apart; ``packed`` makes
+        each head contiguous.
+
+        >>> AttentionSize(1, 3, 2, 5).tensors(torch.float32)[0].stride()
+        (30, 5, 15, 1)
+        """
+        generator = torch.Generator(device).manual_seed(seed)
+        shape = (self.B, self.T, self.d_model)
+        wide = [torch.randn(shape, generator=generator, device=device).to(dtype) for _ in range(4)]
+        heads = [split_heads(x, self.h) for x in wide]
+        return tuple(x.contiguous() if packed else x for x in heads)

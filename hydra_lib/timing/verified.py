@@ -1,0 +1,184 @@
+"""Kernels for attention, verified and timed: what becomes a row of a record."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from hydra_lib.timing.accuracy import FailedCheckError, relative_error
+from hydra_lib.timing.exact import exact_attention, exact_gradients, forward_and_backward, row_error
+from hydra_lib.timing.ladder import LADDER, Rung, refusal
+from hydra_lib.timing.measurement import bench, compare
+from hydra_lib.timing.memory import peak_bytes
+from hydra_lib.timing.rows import row
+from hydra_lib.timing.sizes import AttentionSize
+
+__all__ = ["climb", "measure", "measure_pair", "tolerance", "verify"]
+
+
+def measure(
+    group: str,
+    kernel: Rung,
+    size: AttentionSize,
+    dtype: torch.dtype,
+    device: str | torch.device = "cpu",
+    *,
+    backward: bool = False,
+    **how: object,
+) -> dict:
+    """Check one kernel against float64, then time it alone: one row.
+
+    ``how`` is handed to :func:`hydra_lib.timing.measurement.bench`: budget, flush, precision.
+
+    Raises :class:`hydra_lib.timing.accuracy.FailedCheckError` for a wrong kernel, and what the
+    kernel and ``bench`` raise.
+    """
+    tensors, exact = _prepare(size, dtype, device, backward)
+    call = forward_and_backward(kernel.attend) if backward else kernel.attend
+    error = verify(kernel.name, call(*tensors), exact, dtype)
+    counts = _counts(kernel, size, dtype, backward)
+    del exact  # it would hold memory while the kernel is timed
+    timing = bench(call, *tensors, device=device, **counts, **how)
+    peak = _peak(call, tensors)
+    return row(group, kernel.name, size, timing, error, backward=backward, peak_bytes=peak)
+
+
+def measure_pair(
+    group: str,
+    reference: Rung,
+    candidate: Rung,
+    size: AttentionSize,
+    dtype: torch.dtype,
+    device: str | torch.device = "cpu",
+    *,
+    backward: bool = False,
+    tensors: tuple | None = None,
+    **how: object,
+) -> tuple[dict, dict]:
+    """Check two kernels against float64, then time them in pairs: two rows, the reference's first.
+
+    ``tensors`` (q, k, v, gradient) stand in for those of ``size``, if given; ``how`` is handed to
+    :func:`hydra_lib.timing.measurement.compare`. Raises as :func:`measure`.
+    """
+    tensors, exact = _prepare(size, dtype, device, backward, tensors)
+    both = (reference, candidate)
+    calls = [forward_and_backward(k.attend) if backward else k.attend for k in both]
+    for kernel, call in zip(both, calls, strict=True):
+        verify(kernel.name, call(*tensors), exact, dtype)
+    answer = [exact]
+
+    def known(*_: object) -> object:
+        return answer.pop()  # asked for once, and not kept while the kernels are timed
+
+    del exact
+    found = compare(*calls, tensors, exact=known, tolerance=tolerance(dtype), device=device, **how)
+    rows = []
+    for kernel, call, timing, error, pair in zip(
+        both,
+        calls,
+        (found.reference, found.candidate),
+        (found.reference_error, found.candidate_error),
+        (None, found),
+        strict=True,
+    ):
+        timing = replace(timing, **_counts(kernel, size, dtype, backward))
+        about = {"backward": backward, "peak_bytes": _peak(call, tensors)}
+        if pair is not None:
+            about |= {"reference": reference.name, "pair": pair}
+        rows.append(row(group, kernel.name, size, timing, error, **about))
+    return tuple(rows)
+
+
+def climb(
+    size: AttentionSize,
+    dtype: torch.dtype,
+    device: str | torch.device = "cpu",
+    *,
+    reference: str = "all heads at once",
+    backward: bool = False,
+    **how: object,
+) -> tuple[list[dict], list[dict]]:
+    """The whole ladder at one size: a row for each rung that runs there, in pairs with one of them.
+
+    The second list says, for each of the others, why not: ``{"group", "what", "reason"}``. A rung
+    that is wrong is among them, and one whose backward pass fails. ``how`` is as for
+    :func:`measure_pair`.
+
+    Raises ValueError for a ``reference`` that does not run.
+    """
+    *heads, _ = size.tensors(dtype, device)
+    heads = [x.detach().requires_grad_(backward) for x in heads]
+    reasons = {name: refusal(name, *heads) for name in LADDER}
+    del heads
+    if reference not in LADDER or reasons[reference]:
+        why = reasons.get(reference, f"expected one of {', '.join(LADDER)}")
+        raise ValueError(f"cannot measure against {reference!r}: {why}")
+    options = {"backward": backward, **how}
+    rows, references = [], []
+    for name in [n for n in LADDER if n != reference and reasons[n] is None]:
+        pair = (LADDER[reference], LADDER[name])
+        try:
+            first, second = measure_pair("ladder", *pair, size, dtype, device, **options)
+        except (FailedCheckError, RuntimeError) as error:  # RuntimeError: torch's own
+            reasons[name] = str(error).partition("\n")[0]
+        else:
+            references.append(first)
+            rows.append(second)
+    if not references:
+        references = [measure("ladder", LADDER[reference], size, dtype, device, **options)]
+    # The reference took part in every pair; of its rows the one in the middle stands for all.
+    rows.append(sorted(references, key=lambda r: r["p50"])[len(references) // 2])
+    rows.sort(key=lambda r: list(LADDER).index(r["kernel"]))
+    about = f"B={size.B} h={size.h} T={size.T} head_dim={size.head_dim}"
+    about += ", forward+backward" if backward else ""
+    refused = [
+        {"group": "ladder", "what": f"{name}, {about}", "reason": reason}
+        for name, reason in reasons.items()
+        if reason is not None
+    ]
+    return rows, refused
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """Largest error that rounding explains in attention and its gradients: 8 ε, in float32 128 ε.
+
+    Narrower types round the weights as well, but their sums run in float32.
+
+    >>> tolerance(torch.bfloat16)
+    0.0625
+    """
+    eps = torch.finfo(dtype).eps
+    return 128 * eps if eps < 2**-20 else 8 * eps
+
+
+def verify(name: str, results: object, exact: object, dtype: torch.dtype) -> float:
+    """The largest relative error of tensors whose every row is right; otherwise an error.
+
+    Raises :class:`hydra_lib.timing.accuracy.FailedCheckError` for a row that is off by more than
+    :func:`tolerance`, see :func:`hydra_lib.timing.exact.row_error`.
+    """
+    results, exact = (x if isinstance(x, tuple) else (x,) for x in (results, exact))
+    for result, truth in zip(results, exact, strict=True):
+        if not (worst := row_error(result, truth)) <= tolerance(dtype):  # NaN fails too
+            allowed = f"allowed {tolerance(dtype):.2e}"
+            raise FailedCheckError(f"{name} is wrong: a row is off by {worst:.2e}, {allowed}")
+    return max(relative_error(x, y) for x, y in zip(results, exact, strict=True))
+
+
+def _prepare(size, dtype, device, backward: bool, tensors: tuple | None = None) -> tuple:
+    """The arguments of a call, and what it must return."""
+    q, k, v, gradient = tensors or size.tensors(dtype, device)
+    if not backward:
+        return (q, k, v), exact_attention(q, k, v)
+    exact = exact_gradients(q, k, v, gradient)
+    return (*(x.detach().requires_grad_() for x in (q, k, v)), gradient), exact
+
+
+def _counts(kernel: Rung, size: AttentionSize, dtype: torch.dtype, backward: bool) -> dict:
+    moved = size.bytes(dtype, backward, kernel.passes[backward])
+    return {"flops": size.flops(backward), "bytes": moved}
+
+
+def _peak(call: Callable, tensors: tuple) -> int | None:
+    device = tensors[0].device
+    return peak_bytes(call, *tensors, device=device) if device.type == "cuda" else None

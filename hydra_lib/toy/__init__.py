@@ -1,0 +1,43 @@
+"""A toy language whose every answer is known, a two-layer model of it, and what its heads do.
+
+The language (:mod:`hydra_lib.toy.language`) asks for four look-ups; the model
+(:mod:`hydra_lib.toy.model`) is attention and nothing else; :mod:`hydra_lib.toy.roles` scores where
+each head looks, and :mod:`hydra_lib.toy.ablation` takes heads away to see what they were for.
+"""
+
+from hydra_lib.toy.ablation import (
+    ablate,
+    clone,
+    equalize,
+    gradient_norms,
+    head_weights,
+    mean_heads,
+)
+from hydra_lib.toy.language import JOBS, NAMES, SYMBOLS, WORDS, Corpus, Reader, corpus, encode
+from hydra_lib.toy.model import TOY, ToyModel, stored, train
+from hydra_lib.toy.roles import ROLES, job_losses, role_scores, role_targets
+
+__all__ = [
+    "JOBS",
+    "NAMES",
+    "ROLES",
+    "SYMBOLS",
+    "TOY",
+    "WORDS",
+    "Corpus",
+    "Reader",
+    "ToyModel",
+    "ablate",
+    "clone",
+    "corpus",
+    "encode",
+    "equalize",
+    "gradient_norms",
+    "head_weights",
+    "job_losses",
+    "mean_heads",
+    "role_scores",
+    "role_targets",
+    "stored",
+    "train",
+]

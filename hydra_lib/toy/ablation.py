@@ -1,0 +1,99 @@
+"""Surgery on heads: take one away, copy one, make all equal, ask what gradient each gets."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+
+from hydra_lib.toy.language import Corpus
+from hydra_lib.toy.model import ToyModel
+
+__all__ = ["ablate", "clone", "equalize", "gradient_norms", "head_weights", "mean_heads"]
+
+
+def mean_heads(model: ToyModel, documents: Corpus) -> list[Float[torch.Tensor, "h d_k"]]:
+    """Each layer's mean head outputs over all documents and positions, for :func:`ablate`."""
+    with torch.no_grad():
+        return [trace.heads.mean((0, 2)) for trace in model.traces(documents.ids[:, :-1])]
+
+
+def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
+    """An ``edit`` for :class:`hydra_lib.toy.model.ToyModel` that takes heads of a layer away.
+
+    Their outputs become zeros or, with ``means`` from :func:`mean_heads`, their own mean: what the
+    head says on average, and nothing about this document. The mean is the fairer question, since
+    the layers that follow may never have seen zeros.
+
+    >>> ablate(0, 1)(0, torch.ones(1, 2, 1, 1)).flatten()
+    tensor([1., 0.])
+    """
+
+    def edit(index: int, outputs: torch.Tensor) -> torch.Tensor:
+        if index != layer:
+            return outputs
+        outputs = outputs.clone()  # (B, h, T, d_k)
+        for head in heads:
+            outputs[:, head] = 0.0 if means is None else means[layer][head]
+        return outputs
+
+    return edit
+
+
+def head_weights(model: ToyModel, layer: int, head: int) -> dict[str, torch.Tensor]:
+    """What belongs to one head, as views: its rows of W_q, W_k, W_v, its columns of W_o.
+
+    Raises IndexError for a layer or head that the model does not have.
+    """
+    attention = model.layers[layer]
+    h, d_k = attention.config.n_heads, attention.config.head_dim
+    if not 0 <= head < h:
+        raise IndexError(f"the heads are 0 to {h - 1}, got {head}")
+    own = slice(head * d_k, (head + 1) * d_k)
+    rows = {name: getattr(attention, name).weight[own] for name in ("W_q", "W_k", "W_v")}
+    return rows | {"W_o": attention.W_o.weight[:, own]}
+
+
+@torch.no_grad()
+def clone(model: ToyModel, layer: int, source: int, target: int) -> None:
+    """Overwrite head ``target`` by a copy of ``source``, in place, and halve W_o of both.
+
+    The two together then add to the output exactly what ``source`` alone did; what ``target`` did
+    is lost.
+    """
+    copy = head_weights(model, layer, target)
+    for name, weight in head_weights(model, layer, source).items():
+        if name == "W_o":
+            weight.mul_(0.5)
+        copy[name].copy_(weight)
+
+
+@torch.no_grad()
+def equalize(model: ToyModel, noise: float = 0.0, *, generator: torch.Generator) -> None:
+    """Make all heads of each layer copies of its first, in place; then multiply by 1 + noise · ε.
+
+    ``noise`` is the relative size of the difference; each ε is a standard normal number of its own.
+    """
+    for layer, attention in enumerate(model.layers):
+        first = head_weights(model, layer, 0)
+        for head in range(1, attention.config.n_heads):
+            for name, weight in head_weights(model, layer, head).items():
+                weight.copy_(first[name])
+        for weight in attention.parameters():
+            weight.mul_(1 + noise * torch.randn(weight.shape, generator=generator))
+
+
+def gradient_norms(model: ToyModel, documents: Corpus) -> Float[torch.Tensor, "layers h"]:
+    """Norm of the gradient of the mean loss with respect to each head's own weights.
+
+    ``sqrt(‖∂L/∂W_q[i]‖² + … + ‖∂L/∂W_o[i]‖²)``, L the cross-entropy in nats over all positions.
+    Leaves the model's own ``grad`` fields alone.
+    """
+    ids = documents.ids
+    loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+    norms = []
+    for attention in model.layers:
+        q, k, v, o = torch.autograd.grad(loss, list(attention.parameters()), retain_graph=True)
+        split = [x.unflatten(0, (attention.config.n_heads, -1)) for x in (q, k, v, o.mT)]
+        norms.append(sum(x.square().sum((1, 2)) for x in split).sqrt())
+    return torch.stack(norms)

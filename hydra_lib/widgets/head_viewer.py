@@ -1,0 +1,133 @@
+"""The widget of learned heads; its arithmetic is ``toy_language.js`` and ``toy_model.js``."""
+
+import base64
+
+import torch
+import traitlets
+
+from hydra_lib.toy.language import SYMBOLS, Reader, corpus, encode
+from hydra_lib.toy.model import ToyModel, stored
+from hydra_lib.toy.roles import role_scores
+from hydra_lib.widgets._base import Widget
+from hydra_lib.widgets._bundle import bundle
+
+__all__ = ["HeadViewerWidget"]
+
+LONGEST = 48  # what the model was trained on
+HELD_OUT = {"documents": 100, "seed": 1_000_000}  # no model is trained on these
+DOCUMENT = "^gmGgmhDl[ao]lfcpo*Di*Dlf(m{sq}mh)fcpo(f"
+
+
+class HeadViewerWidget(Widget):
+    """Choose a head and a symbol of a document: where the head looks, and what the model says next.
+
+    ``model`` is a :class:`hydra_lib.toy.model.ToyModel` over the 40 symbols, the stored one unless
+    given; the page runs it from its weights in half precision. ``text`` is a document of 2 to 48
+    symbols, ``layer``, ``head`` and ``position`` (of a symbol) are counted from 0. Unless given,
+    the head is the one with the best induction score, the position the last that asks for a
+    look-up. ``off`` takes the head away, ``seed`` numbers the documents that the page draws.
+
+    ``scores`` are :func:`hydra_lib.toy.roles.role_scores` of 100 held-out documents, made here.
+
+    Raises TypeError for a model of another kind; ValueError for one over other symbols or whose
+    weights are not finite in half precision, for a text that the rules do not allow, and for a
+    layer, head or position that does not exist.
+    """
+
+    _esm = bundle("head_viewer_widget.js")
+    name = traitlets.Unicode("head_viewer").tag(sync=True)
+    weights = traitlets.Dict().tag(sync=True)
+    """``n_heads``; ``shapes``, a list of names and shapes; ``data``, the float16 numbers of all in
+    this order, row by row, low byte first, in base64."""
+
+    scores = traitlets.Dict().tag(sync=True)
+    text = traitlets.Unicode(DOCUMENT).tag(sync=True)
+    layer = traitlets.Int(0).tag(sync=True)
+    head = traitlets.Int(0).tag(sync=True)
+    position = traitlets.Int(0).tag(sync=True)
+    off = traitlets.Bool(False).tag(sync=True)
+    seed = traitlets.Int(0, min=0, max=2**32 - 1).tag(sync=True)
+
+    def __init__(self, model=None, text=DOCUMENT, layer=None, head=None, position=None, **traits):
+        model = _rounded(stored() if model is None else model)
+        scores = role_scores(model, corpus(**HELD_OUT))
+        best = int(scores["induction"].argmax())
+        n_heads = model.layers[0].config.n_heads
+        layer = best // n_heads if layer is None else layer
+        if head is None:
+            head = int(scores["induction"][layer].argmax()) if 0 <= layer < len(model.layers) else 0
+        check_document(text)
+        super().__init__(
+            weights=_packed(model),
+            scores={role: x.tolist() for role, x in scores.items()},
+            text=text,
+            layer=layer,
+            head=head,
+            position=_opening(text) if position is None else position,
+            **traits,
+        )
+
+    @traitlets.validate("text")
+    def _check_text(self, proposal):
+        check_document(proposal["value"])
+        self._check_inside("position", self.position, len(proposal["value"]))
+        return proposal["value"]
+
+    @traitlets.validate("layer", "head", "position")
+    def _check_index(self, proposal):
+        name, value = proposal["trait"].name, proposal["value"]
+        layers = self.scores["induction"]
+        size = {"layer": len(layers), "head": len(layers[0]), "position": len(self.text)}[name]
+        return self._check_inside(name, value, size)
+
+    @staticmethod
+    def _check_inside(name: str, value: int, size: int) -> int:
+        if not 0 <= value < size:
+            raise ValueError(f"{name} must lie in 0 … {size - 1}, got {value}")
+        return value
+
+
+def check_document(text: str) -> None:
+    encode(text)  # refuses other symbols
+    if not 2 <= len(text) <= LONGEST:
+        raise ValueError(f"text must have 2 to {LONGEST} symbols, got {len(text)}")
+    if text[0] != "^":
+        raise ValueError(f"text must start with ^, got {text[0]}")
+    reader = Reader()
+    for symbol in text:
+        reader.read(symbol)
+
+
+def _opening(text: str) -> int:
+    """The last symbol that asks for a look-up whose outcome stands in the text; else the last."""
+    reader, found = Reader(), len(text) - 1
+    for position, symbol in enumerate(text[:-1]):
+        reader.read(symbol)
+        found = position if reader.job != "none" else found
+    return found
+
+
+def _rounded(model: torch.nn.Module) -> ToyModel:
+    """A float32 copy with the weights that the page has."""
+    if not isinstance(model, ToyModel):
+        raise TypeError(f"model must be a ToyModel, got {type(model).__name__}")
+    if len(model.unembed.weight) != len(SYMBOLS):
+        raise ValueError(
+            f"model must be over {len(SYMBOLS)} symbols, got {len(model.unembed.weight)}"
+        )
+    halves = {name: x.half() for name, x in model.state_dict().items()}
+    if strange := [name for name, x in halves.items() if not x.isfinite().all()]:
+        raise ValueError(f"weights must be finite in half precision, but not so: {strange[0]}")
+    copy = ToyModel(model.layers[0].config, len(model.layers), generator=torch.Generator())
+    copy.load_state_dict({name: x.float() for name, x in halves.items()})
+    return copy
+
+
+def _packed(model: ToyModel) -> dict:
+    state = model.state_dict()
+    data = b"".join(x.numpy().astype("<f2").tobytes() for x in state.values())
+    return {
+        "n_heads": model.layers[0].config.n_heads,
+        "shapes": [[name, list(x.shape)] for name, x in state.items()],
+        "data": base64.b64encode(data).decode("ascii"),
+    }

@@ -1,0 +1,116 @@
+// The two charts of measured results: under the roof, and along an axis.
+import { apart, axisOf, columns, scale, ticks } from "./chart.js";
+import { compared, fastestFirst, placeOf, series, speedText, SPEED, three, TIME, unitFor } from "./records.js";
+import { svg } from "./ui.js";
+
+const [WIDTH, HEIGHT] = [340, 250];
+const [LEFT, RIGHT, TOP, BOTTOM] = [42, WIDTH - 32, 24, HEIGHT - 36];
+
+const text = (x, y, words, anchor, more = {}) => svg("text", { x, y, "text-anchor": anchor, ...more }, words);
+const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
+const plain = (x) => (x === 0 || (x >= 1e-3 && x < 1e5) ? String(x) : x.toExponential(0).replace("e+", "e").replace("-", "−"));
+
+/** The frame: axes, their written values, their names; and the two scales. */
+function frame(node, across, up, names, written) {
+  const [x, y] = [scale(across, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
+  node.replaceChildren(
+    ...ticks(up, 6).flatMap((value) => [
+      line(LEFT, y(value), RIGHT, y(value), "hydra-grid"), text(LEFT - 6, y(value) + 4, plain(value), "end")]),
+    ...written.map((value) => text(x(value), BOTTOM + 15, plain(value), "middle")),
+    line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),
+    text(0, 11, names[1], "start"), text(RIGHT, HEIGHT - 3, names[0], "end"),
+  );
+  return { x, y };
+}
+
+/** Marks with their place in the table beside them; one that is chosen stands out. */
+function marks(node, found, chosen, onChoose) {
+  for (const column of columns(found, 24)) {
+    const right = Math.max(...column.map(({ x }) => x)) + 14;
+    const places = apart(column.map(({ y }) => y), 14, TOP, BOTTOM);
+    column.forEach((mark, i) => {
+      const kind = mark.row.kernel === chosen ? "hydra-point hydra-picked" : "hydra-point";
+      const pick = svg("g", { class: kind },
+        line(mark.x + 4, mark.y, right - 2, places[i], "hydra-lead"),
+        svg("circle", { cx: mark.x, cy: mark.y, r: 4.5 }),
+        // A name in place of a number must not leave the picture.
+        mark.rank > 0 || mark.x < WIDTH / 2 ? text(right, places[i] + 4, String(mark.rank), "start")
+          : text(mark.x - 8, places[i] + 4, mark.rank, "end"));
+      pick.addEventListener("click", () => onChoose(mark.row.kernel));
+      node.append(pick);
+    });
+  }
+}
+
+/** FLOP/s over FLOP/byte, under the roof of the measured copy and matmul; returns the caption. */
+export function drawRoof(node, shown, chosen, onChoose) {
+  const { record, lines, taken } = shown;
+  const found = lines.map((row, i) => ({ row, rank: i + 1, at: placeOf(record, row) })).filter(({ at }) => at);
+  const { peak, bandwidth } = record.ceilings[taken.dtype];
+  const ridge = peak / bandwidth;
+  const reach = [ridge, ...found.map(({ at }) => at.intensity)];
+  const across = { low: Math.min(...reach) / 3, high: Math.max(...reach) * 3, log: true };
+  const [unit, size] = unitFor(peak, SPEED);
+  const speeds = found.map(({ row }) => row.flops / row.p50 / size);
+  const roof = (intensity) => Math.min(peak, intensity * bandwidth) / size;
+  const up = { low: Math.min(roof(across.low), ...speeds) / 1.6, high: (peak / size) * 1.6, log: true };
+  const { x, y } = frame(node, across, up, ["FLOP/byte", unit], ticks(across, 6));
+  const corners = [across.low, ridge, across.high].map((intensity) => [x(intensity), y(roof(intensity))]);
+  const [start, bend, end] = corners;
+  const slope = (Math.atan2(bend[1] - start[1], bend[0] - start[0]) * 180) / Math.PI;
+  const middle = [(start[0] + bend[0]) / 2, (start[1] + bend[1]) / 2 - 6];
+  node.append(svg("polyline", { class: "hydra-roof", points: corners.join(" ") }),
+    text(...middle, "copy", "middle", { transform: `rotate(${slope} ${middle})` }),
+    text(end[0], end[1] - 6, "matmul", "end"));
+  const own = found.find(({ row }) => row.kernel === chosen);
+  if (own) {
+    const [top, bottom] = [roof(own.at.intensity), own.row.flops / own.row.p50 / size].map(y);
+    node.append(line(x(own.at.intensity), top, x(own.at.intensity), bottom, "hydra-gap"));
+  }
+  marks(node, found.map(({ row, rank, at }, i) => ({ row, rank, x: x(at.intensity), y: y(speeds[i]) })), chosen, onChoose);
+  return `Roofline in ${taken.dtype}: no more than a copy allows (${three(bandwidth / 1e9)} GB/s), nor more than `
+    + `a square matmul reaches (${speedText(peak)}), both measured.`;
+}
+
+/** What is shown of a row: seconds, FLOP/s, or the ratio to the reference; NaN where it has none. */
+export function quantity(show, rows, row, reference) {
+  if (show === "time") return row.p50;
+  return (show === "speed" ? row.flops / row.p50 : compared(rows, row.kernel, reference)?.value) ?? NaN;
+}
+
+/** The quantity along an axis, a line a kernel; returns the caption. */
+export function drawLines(node, shown, show, chosen, onChoose) {
+  const { record, taken } = shown;
+  const axis = taken.chart;
+  const stops = series(record.rows, taken, axis);
+  const points = stops.flatMap(({ x, rows }) => fastestFirst(rows, taken.reference).map((row) =>
+    ({ x, row, value: quantity(show, rows, row, taken.reference) }))).filter(({ value }) => Number.isFinite(value));
+  const most = Math.max(...points.map(({ value }) => value));
+  const [unit, size] = show === "ratio" ? ["×", 1] : unitFor(most, show === "time" ? TIME : SPEED);
+  for (const point of points) point.value /= size;
+  const xs = stops.map(({ x }) => x);
+  // Lengths double from one to the next; head_dim goes in equal steps.
+  const across = axis === "head_dim" ? { low: xs[0], high: xs.at(-1), log: false }
+    : { low: xs[0], high: xs.at(-1), log: true };
+  const up = axisOf([...points.map(({ value }) => value), ...(show === "ratio" ? [1] : [])], 12);
+  const every = Math.ceil(xs.length / 8);
+  const { x, y } = frame(node, across, up, [axis, unit], xs.filter((_, i) => i % every === 0));
+  if (show === "ratio") node.append(line(LEFT, y(1), RIGHT, y(1), "hydra-base"));
+  node.append(line(x(taken[axis]), TOP, x(taken[axis]), BOTTOM, "hydra-gap"));
+  const ends = [];
+  for (const kernel of new Set(points.map(({ row }) => row.kernel))) {
+    const own = points.filter(({ row }) => row.kernel === kernel);
+    const path = svg("g", { class: kernel === chosen ? "hydra-path hydra-picked" : "hydra-path" },
+      svg("polyline", { points: own.map((p) => [x(p.x), y(p.value)]).join(" ") }),
+      ...own.map((p) => svg("circle", { cx: x(p.x), cy: y(p.value), r: 2.5 })));
+    path.addEventListener("click", () => onChoose(kernel));
+    node.append(path);
+    const rank = shown.lines.findIndex((row) => row.kernel === kernel) + 1;
+    ends.push({ row: own.at(-1).row, rank: rank || kernel, x: x(own.at(-1).x), y: y(own.at(-1).value) });
+  }
+  marks(node, ends, chosen, onChoose);
+  const along = ["B", "h"].filter((key) => new Set(stops.map(({ taken: own }) => own[key])).size > 1);
+  return `${{ time: "Time", speed: "Speed", ratio: `Times as fast as ${taken.reference}` }[show]} along ${axis}`
+    + (along.length ? `; ${along.join(" and ")} ${along.length > 1 ? "change" : "changes"} with it` : "")
+    + `. The dashed line is what the table shows.`;
+}

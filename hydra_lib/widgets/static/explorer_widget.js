@@ -1,0 +1,166 @@
+import { drawLines, drawRoof, quantity } from "./explorer_chart.js";
+import {
+  CHOICES, compared, percent, placeOf, sentence, SPEED, three, TIME, timeText, unitFor, view,
+} from "./records.js";
+import { choice, columnHeads, el, follow, heat, roving, svg, table, update } from "./ui.js";
+
+const GROUPS = {
+  ladder: "the ladder: loops to fused",
+  head_dim: "head_dim in small steps",
+  forward: "fused kernels, forward",
+  backward: "fused kernels, with gradients",
+  grid: "query rows split or not",
+  launches: "one launch or one a head",
+  fused: "heads at once or one by one",
+  strides: "strided or packed heads",
+  kernels: "matrix product, softmax",
+  strassen: "Strassen's products",
+};
+const LABELS = {
+  record: "Device", group: "Measured", pass: "Pass", dtype: "dtype", n: "Side n", T: "Length T",
+  head_dim: "head_dim", B: "Batch B", h: "Heads h", reference: "Ratio to", chart: "Chart",
+};
+const CHARTS = { roofline: "roofline", T: "along T", head_dim: "along head_dim", n: "along n" };
+const SHOW = [["time", "time"], ["speed", "FLOP/s"], ["ratio", "ratio"]];
+const KEYS = Object.keys(LABELS);
+const traitOf = (key) => (key === "pass" ? "direction" : key);
+
+function render({ model, el: root }) {
+  const records = model.get("records");
+  const asked = () => Object.fromEntries(KEYS.map((key) => [key, model.get(traitOf(key))]));
+  /** Another choice; what it leaves without rows goes back to the usual. */
+  const change = (key, text) => {
+    const value = view(records, asked()).offered[key].find((v) => String(v) === text);
+    const { refused } = view(records, { ...asked(), [key]: value });
+    update(model, { [traitOf(key)]: value, ...Object.fromEntries(refused.map((k) => [traitOf(k), null])) });
+  };
+  const pick = (kernel) => update(model, { kernel });
+
+  const controls = Object.fromEntries(KEYS.map((key) =>
+    [key, choice(LABELS[key], [], (text) => change(key, text))]));
+  const show = choice("Show", SHOW, (value) => update(model, { show: value }));
+  const about = el("p", { class: "hydra-note" });
+  const told = el("p", { class: "hydra-problem", role: "status" });
+  const results = el("div", { class: "hydra-results" });
+  const caption = el("figcaption");
+  const picture = svg("svg", { viewBox: "0 0 340 250", "aria-hidden": "true" });
+  const figure = el("figure", { class: "hydra-figure hydra-plot" }, picture, caption);
+  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  root.classList.add("hydra", "hydra-measured");
+  root.append(
+    el("div", { class: "hydra-controls" },
+      ...KEYS.slice(0, -1).map((key) => controls[key].root), show.root, controls.chart.root),
+    about, told, results, el("div", { class: "hydra-panels" }, summary, figure),
+  );
+
+  let listed = "";
+  let list;
+  return follow(model, [...KEYS.map(traitOf), "kernel", "show"], () => {
+    const shown = view(records, asked());
+    const names = {
+      record: (name) => deviceText(records, name), group: (name) => GROUPS[name] ?? name, chart: (name) => CHARTS[name],
+    };
+    for (const key of KEYS) offer(controls[key], shown.offered[key], shown.taken[key], names[key] ?? String);
+    show.select.value = model.get("show");
+    about.textContent = provenance(shown.record);
+    told.textContent = shown.refused.map((key) =>
+      `Not measured here: ${LABELS[key]} = ${model.get(traitOf(key))}.`).join(" ");
+
+    // The table is built anew for other rows only, so that a row keeps the focus while it is chosen.
+    const now = JSON.stringify([shown.taken, model.get("show")]);
+    if (now !== listed) {
+      listed = now;
+      list = listRows(results, shown, model.get("show"), pick);
+    }
+    const wanted = model.get("kernel");
+    const row = wanted === null ? shown.lines[0] : shown.lines.find(({ kernel }) => kernel === wanted);
+    list.mark(row?.kernel);
+    summary.textContent = row ? sentence(shown, row) : `${wanted} was not measured at this size.`;
+    figure.hidden = shown.taken.chart === null;
+    if (shown.taken.chart === "roofline") caption.textContent = drawRoof(picture, shown, row?.kernel, pick);
+    else if (!figure.hidden) caption.textContent = drawLines(picture, shown, model.get("show"), row?.kernel, pick);
+  });
+}
+
+/** The options of a choice; it is hidden where there is nothing to choose. */
+function offer({ root, select }, values, value, name) {
+  root.hidden = values.length < 2;
+  const options = values.map((v) => [String(v), name(v)]);
+  if (JSON.stringify(options) !== select.dataset.options) {
+    select.dataset.options = JSON.stringify(options);
+    select.replaceChildren(...options.map(([v, words]) => el("option", { value: v }, words)));
+  }
+  select.value = String(value);
+}
+
+/** The name of a device; two records of one device are told apart by their own names. */
+function deviceText(records, name) {
+  const { device } = records[name].environment;
+  const twins = Object.values(records).filter(({ environment }) => environment.device === device);
+  return twins.length > 1 ? `${device} (${name})` : device;
+}
+
+/** What a number must not be quoted without. */
+function provenance({ what, environment }) {
+  const { device, cpu, threads, date, versions } = environment;
+  const where = device === cpu && threads ? `${device}, ${threads} thread${threads > 1 ? "s" : ""}` : device;
+  const with_ = Object.entries(versions).filter(([, version]) => version).map((pair) => pair.join(" "));
+  return `${what ? `${what}. ` : ""}${where}, ${date.slice(0, 10)}; ${with_.join(", ")}.`;
+}
+
+/** The table, fastest first, bars in the column that is shown; returns what marks a row. */
+function listRows(place, shown, show, pick) {
+  const { record, rows, lines, taken } = shown;
+  const speeds = lines.map(({ flops, p50 }) => flops / p50).filter(Number.isFinite);
+  const [speed, flops] = unitFor(Math.max(0, ...speeds), SPEED);
+  const buttons = lines.map(({ kernel }, i) => el("button", {
+    type: "button", class: "hydra-toggle", onclick: () => pick(kernel), onfocus: () => pick(kernel),
+  }, el("span", {}, i + 1), " ", kernel));
+  const size = ["B", "h", "n", "T", "head_dim"].filter((key) => taken[key] !== null).map((key) => `${key} = ${taken[key]}`);
+  const grid = table(`${[...size, taken.dtype, taken.pass].join(", ")}; fastest first`,
+    lines.length, 4, (i) => buttons[i]);
+  columnHeads(grid, "kernel", ["", "", "", ""]);
+  const heads = [["time", "p20–p80"], [speed, "GB/s"], ["ratio", "how"], ["of roof", "bound"]];
+  const row = grid.root.querySelector("thead tr");
+  row.replaceChildren(row.firstChild, ...heads.map((words) => el("th", { scope: "col" }, ...two(...words))));
+
+  const values = lines.map((one) => quantity(show, rows, one, taken.reference));
+  const most = Math.max(...values.filter(Number.isFinite));
+  lines.forEach((one, i) => {
+    const ratio = compared(rows, one.kernel, taken.reference);
+    const roof = placeOf(record, one);
+    const cells = grid.cells[i];
+    const [, seconds] = unitFor(one.p50, TIME);
+    cells[0].append(...two(timeText(one.p50), `${three(one.p20 / seconds)}–${three(one.p80 / seconds)}`));
+    cells[1].append(...two(one.flops ? three(one.flops / one.p50 / flops) : "–", one.bytes ? three(one.bytes / one.p50 / 1e9) : "–"));
+    cells[2].append(...two(ratio ? three(ratio.value) : "–", ratio ? ratio.how : "other work"));
+    cells[3].append(...two(roof ? percent(roof.share) : "–", roof ? roof.bound : "–"));
+    const bar = cells[["time", "speed", "ratio"].indexOf(show)];
+    bar.classList.add("hydra-bar");
+    bar.style = heat(Number.isFinite(values[i]) ? values[i] / most : 0);
+    grid.rows[i].addEventListener("click", () => pick(one.kernel));
+  });
+  place.replaceChildren(grid.root);
+  const rest = roving(buttons.map((button) => [button]));
+  return {
+    mark: (chosen) => lines.forEach(({ kernel }, i) => {
+      grid.rows[i].classList.toggle("hydra-chosen", kernel === chosen);
+      buttons[i].setAttribute("aria-pressed", kernel === chosen);
+      if (kernel === chosen) rest(buttons[i]);
+    }),
+  };
+}
+
+const two = (first, second) => [first, " ", el("small", {}, second)];
+
+/** What a link may ask for: null, or what some row has. */
+function valid(trait, value, { records }) {
+  if (trait === "show") return SHOW.some(([known]) => known === value);
+  if (trait === "chart") return value === null || Object.hasOwn(CHARTS, value);
+  const key = { direction: "pass", reference: "kernel" }[trait] ?? trait;
+  if (key === "record") return value === null || Object.hasOwn(records, value);
+  return [...CHOICES, "kernel"].includes(key) && (value === null
+    || Object.values(records).some(({ rows }) => rows.some((row) => row[key] === value)));
+}
+
+export default { render, valid };

@@ -1,0 +1,313 @@
+import { annotate, chance, examine, LONGEST, opening, randomDocument, SYMBOLS } from "./toy_language.js";
+import { forward, predict, readModel } from "./toy_model.js";
+import {
+  checkbox, columnHeads, el, field, follow, heat, roving, svg, table, update,
+} from "./ui.js";
+
+const LOOK_UPS = ["induction", "bracket", "entity"];
+const FAINT = 0.005; // a weight below is 0.00 and not drawn
+const NOTICED = 0.05; // a weight below is not printed under its symbol
+const GUESSES = 3;
+const MOST_SEED = 2 ** 32 - 1;
+const share = (x) => x.toFixed(2);
+const sign = (symbol) => el("b", { class: "hydra-symbol" }, symbol);
+const sentence = (...parts) => el("span", {}, ...parts);
+
+function render({ model, el: root }) {
+  const learned = readModel(model.get("weights"));
+  const scores = model.get("scores");
+  let hovered; // the position under the pointer
+  const choose = (position) => {
+    hovered = undefined;
+    update(model, { position });
+    draw();
+  };
+  const point = (position) => {
+    if (position === hovered) return;
+    hovered = position;
+    draw();
+  };
+  const show = (text, position, others = {}) => {
+    hovered = undefined;
+    update(model, { text, position, ...others });
+  };
+
+  const picker = headPicker(scores, (layer, head) => update(model, { layer, head }));
+  const strip = symbolStrip({ choose, point });
+  const typed = field("Type your own", (text) => {
+    const { legal, problem } = examine(text);
+    // What is under way is looked at from the symbol before the cursor.
+    if (legal.length > 1) show(legal, Math.max(0, Math.min(legal.length, typed.input.selectionStart) - 1));
+    if (problem) throw new Error(problem);
+  }, () => {});
+  for (const [name, value] of Object.entries({ spellcheck: false, autocapitalize: "off", autocomplete: "off" })) {
+    typed.input.setAttribute(name, value);
+  }
+  typed.input.addEventListener("input", () => typed.input.dispatchEvent(new Event("change")));
+  typed.root.classList.add("hydra-document");
+  const another = el("button", {
+    type: "button",
+    onclick: () => {
+      const seed = model.get("seed") === MOST_SEED ? 0 : model.get("seed") + 1;
+      const text = randomDocument(seed);
+      show(text, opening(text), { seed });
+    },
+  }, "another document");
+  const told = el("p", { class: "hydra-told", "aria-live": "polite" });
+  const map = attentionMap({ choose, point });
+  const off = checkbox("switch this head off", (value) => update(model, { off: value }));
+  const guesses = guessTable();
+  const tally = el("p", { class: "hydra-note hydra-tallied", "aria-live": "polite" });
+  const roles = roleTable(Object.keys(scores));
+  root.classList.add("hydra", "hydra-learned");
+  root.append(
+    picker.root,
+    el("p", { class: "hydra-note" }, "Point at a symbol: where does this head look from there? "
+      + "Shaded: its weights. Dashed: the answer. Grey: the future."),
+    strip.root,
+    told,
+    el("div", { class: "hydra-typing" }, typed.root, another),
+    el("div", { class: "hydra-panels" },
+      map.root,
+      el("div", { class: "hydra-wide" }, off.root, guesses.root, tally, roles.root)),
+  );
+
+  // Runs are kept until the document changes: pointing computes nothing.
+  let current; // {text, notes, whole, without}
+  const read = (text) => {
+    if (current?.text === text) return;
+    const ids = [...text].map((symbol) => SYMBOLS.indexOf(symbol));
+    current = { text, ids, notes: annotate(text), whole: forward(learned, ids), without: new Map() };
+    if (examine(typed.input.value).legal !== text) typed.set(text);
+    strip.prepare(text);
+  };
+  const runWithout = (layer, head) => {
+    const key = `${layer}.${head}`;
+    const { ids, without } = current;
+    if (!without.has(key)) without.set(key, forward(learned, ids, { layer, head }));
+    return without.get(key);
+  };
+
+  function draw() {
+    const [layer, head, isOff] = ["layer", "head", "off"].map((name) => model.get(name));
+    read(model.get("text"));
+    const { text, notes, whole } = current;
+    const T = text.length;
+    // A link may ask for a shorter document than the position was chosen in.
+    const position = hovered ?? Math.min(model.get("position"), T - 1);
+    const run = isOff ? runWithout(layer, head) : whole;
+    const weights = whole.weights[layer][head];
+    const row = weights.subarray(position * T, position * T + T);
+    const note = notes[position];
+    picker.draw(layer, head, isOff);
+    strip.draw(row, position, note.answers, hovered === undefined);
+    map.draw(`attention of layer ${layer}, head ${head}`, weights, text, notes, position);
+    off.input.checked = isOff;
+    const all = predict(whole, position, SYMBOLS.length);
+    const now = predict(run, position, SYMBOLS.length);
+    guesses.draw(text[position], now, isOff ? all : null, note.choices);
+    roles.draw(Object.values(scores).map((rows) => rows[layer][head]), layer, head);
+    tally.textContent = count(current, run, isOff);
+    told.replaceChildren(
+      looks(text, position, row, layer, head),
+      wanted(text, note, row),
+      outcome(text, position, note, now, isOff ? all : null),
+    );
+  }
+  return follow(model, ["text", "layer", "head", "position", "off", "seed"], draw);
+}
+
+/** A button for each head, a row for each layer, with the role it plays best and how well. */
+function headPicker(scores, onChoose) {
+  const roles = Object.keys(scores).filter((role) => !role.includes(",")); // hard cases are no role
+  const layers = scores[roles[0]];
+  const buttons = layers.map((heads, layer) => heads.map((_, head) => {
+    const of = (role) => scores[role][layer][head];
+    const best = roles.reduce((a, b) => (of(b) > of(a) ? b : a));
+    return el("button", {
+      type: "button", class: `hydra-head${of(best) < 0.5 ? " hydra-idle" : ""}`,
+      style: `--share:${(100 * of(best)).toFixed(0)}%`,
+      "aria-label": `layer ${layer}, head ${head}: ${best} ${share(of(best))}`,
+      onclick: () => onChoose(layer, head), onfocus: () => onChoose(layer, head),
+    }, el("span", {}, `head ${head}`), el("span", {}, share(of(best))), el("span", {}, best));
+  }));
+  const rest = roving(buttons);
+  const root = el("div", { class: "hydra-picker" }, ...buttons.map((row, layer) =>
+    el("div", { role: "group", "aria-label": `layer ${layer}`, style: `--heads:${row.length}` },
+      el("span", { class: "hydra-layer" }, `layer ${layer}`), ...row)));
+  const draw = (layer, head, isOff) => {
+    buttons.forEach((row, l) => row.forEach((button, h) => {
+      const chosen = l === layer && h === head;
+      button.setAttribute("aria-pressed", chosen);
+      button.classList.toggle("hydra-off", chosen && isOff);
+    }));
+    rest(buttons[layer][head]);
+  };
+  return { root, draw };
+}
+
+/** The document as a line of buttons, shaded by the weights of one query. */
+function symbolStrip({ choose, point }) {
+  const root = el("div", { class: "hydra-symbols", role: "group", "aria-label": "document", onmouseleave: () => point(undefined) });
+  let [buttons, rest] = [[], undefined];
+  const prepare = (text) => {
+    buttons = [...text].map((symbol, i) => el("button", {
+      type: "button", onclick: () => choose(i), onfocus: () => choose(i), onmouseenter: () => point(i),
+    }, el("span", {}, symbol), el("small")));
+    root.replaceChildren(...buttons);
+    rest = roving([buttons]);
+  };
+  const draw = (row, position, answers, settled) => {
+    buttons.forEach((button, j) => {
+      const symbol = button.firstChild.textContent;
+      const weight = share(row[j]);
+      button.style = heat(row[j]);
+      button.lastChild.textContent = row[j] >= NOTICED ? weight : "";
+      button.setAttribute("aria-current", j === position);
+      button.classList.toggle("hydra-answer", answers.includes(j));
+      button.classList.toggle("hydra-later", j > position);
+      button.setAttribute("aria-label", `${j}: ${symbol}, ${j > position ? "later" : `weight ${weight}`}`
+        + (answers.includes(j) ? ", the answer" : ""));
+    });
+    if (settled) rest(buttons[position]);
+  };
+  return { root, prepare, draw };
+}
+
+/** All weights of a head: a row a query, a column a key. */
+function attentionMap({ choose, point }) {
+  const caption = el("figcaption");
+  const picture = svg("svg", { role: "img" });
+  const row = svg("rect", { x: 0, height: 1, class: "hydra-query" });
+  const root = el("figure", { class: "hydra-map" }, caption, picture);
+  let drawn; // weights of the picture
+  const at = (event) => {
+    const { top, height } = picture.getBoundingClientRect();
+    const T = Math.sqrt(drawn.length);
+    return Math.min(T - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * T)));
+  };
+  picture.addEventListener("pointermove", (event) => point(at(event)));
+  picture.addEventListener("pointerleave", () => point(undefined));
+  picture.addEventListener("click", (event) => choose(at(event)));
+  const draw = (name, weights, text, notes, position) => {
+    const T = text.length;
+    row.setAttribute("y", position);
+    row.setAttribute("width", position + 1);
+    if (weights === drawn) return;
+    drawn = weights;
+    const cell = (i, j, attributes) => svg("rect", { x: j, y: i, width: 1, height: 1, ...attributes });
+    const cells = [...weights].flatMap((w, n) =>
+      (w < FAINT ? [] : [cell(Math.floor(n / T), n % T, { class: "hydra-weight", opacity: w.toFixed(2) })]));
+    const answers = notes.flatMap((note, i) => note.answers.map((j) => cell(i, j, { class: "hydra-answered" })));
+    const stairs = Array.from({ length: T }, (_, i) => `V${i}H${i + 1}`).join("");
+    picture.setAttribute("viewBox", `-0.2 -0.2 ${T + 0.4} ${T + 0.4}`);
+    picture.setAttribute("aria-label", `${name}: ${T} × ${T} weights, a row a query, a column a key`);
+    picture.replaceChildren(
+      svg("path", { class: "hydra-past", d: `M0 0${stairs}V${T}H0Z` }), ...cells, ...answers, row);
+    caption.textContent = "All its weights: a row a query, a column a key. Framed: the answers.";
+  };
+  return { root, draw };
+}
+
+/** The likeliest next symbols, as the model has them and as the rules do. */
+function guessTable() {
+  const grid = table("", GUESSES, 4, () => "");
+  columnHeads(grid, "", ["model", "", "with it", "rules"]);
+  grid.root.classList.add("hydra-guesses");
+  const extra = [grid.root.querySelector("thead th:nth-child(4)"), ...grid.cells.map((cells) => cells[2])];
+  const heads = grid.rows.map((row) => row.querySelector("th"));
+  const draw = (symbol, now, all, choices) => {
+    grid.root.caption.textContent = `What comes after ${symbol}`;
+    grid.root.querySelector("thead th").textContent = all ? "without it" : "model";
+    for (const cell of extra) cell.hidden = !all;
+    best(now, GUESSES).forEach((id, n) => {
+      const [p, bar, before, rule] = grid.cells[n];
+      heads[n].textContent = SYMBOLS[id];
+      p.textContent = share(now[id]);
+      bar.className = "hydra-bar";
+      bar.style = heat(now[id]);
+      before.textContent = all ? share(all[id]) : "";
+      rule.textContent = share(chance(choices, SYMBOLS[id]));
+    });
+  };
+  return { root: grid.root, draw };
+}
+
+/** How much of its attention a head puts where each role looks. */
+function roleTable(names) {
+  const grid = table("", names.length, 2, (n) => names[n]);
+  grid.root.classList.add("hydra-roles");
+  const draw = (values, layer, head) => {
+    grid.root.caption.textContent = `Layer ${layer}, head ${head} in each role`;
+    values.forEach((value, n) => {
+      grid.cells[n][0].textContent = share(value);
+      grid.cells[n][1].className = "hydra-bar";
+      grid.cells[n][1].style = heat(value);
+    });
+  };
+  return { root: grid.root, draw };
+}
+
+function best(values, count) {
+  return Array.from(values.keys()).sort((a, b) => values[b] - values[a]).slice(0, count);
+}
+
+function looks(text, position, row, layer, head) {
+  const seen = best(row.subarray(0, position + 1), GUESSES).filter((j, n) => n === 0 || row[j] >= NOTICED);
+  const parts = seen.flatMap((j, n) => [n ? ", " : "", sign(text[j]), ` (${j}) ${share(row[j])}`]);
+  return sentence("From ", sign(text[position]), ` (${position}), layer ${layer}, head ${head} looks at `, ...parts, ".");
+}
+
+function wanted(text, { job, answers }, row) {
+  if (job === "none") return sentence("No look-up here: what follows is left to chance.");
+  const why = {
+    induction: "followed this word before",
+    bracket: "stood before the bracket that closes here",
+    entity: "is the most recent name",
+  }[job];
+  const mass = answers.reduce((total, j) => total + row[j], 0);
+  return sentence(`${job[0].toUpperCase()}${job.slice(1)}: `, sign(text[answers[0]]),
+    ` ${why}, at ${listed(answers)}. This head puts ${share(mass)} there.`);
+}
+
+const listed = (numbers) => (numbers.length < 2 ? String(numbers[0])
+  : `${numbers.slice(0, -1).join(", ")} and ${numbers.at(-1)}`);
+
+function outcome(text, position, { job, answers }, now, all) {
+  const [guess] = best(now, 1);
+  const who = all ? "Without it the model expects " : "The model expects ";
+  const parts = [who, sign(SYMBOLS[guess]), ` (${share(now[guess])})`];
+  if (job !== "none") {
+    const answer = SYMBOLS.indexOf(text[answers[0]]);
+    if (guess === answer) parts.push(": right");
+    else parts.push(": wrong, ", sign(SYMBOLS[answer]), ` gets ${share(now[answer])}`);
+    if (all) parts.push(` (${share(all[answer])} with it)`);
+  }
+  parts.push(". ");
+  if (position + 1 < text.length) parts.push("Next comes ", sign(text[position + 1]), ".");
+  return sentence(...parts);
+}
+
+/** How many look-ups of the document the model gets right. */
+function count({ text, notes, whole }, run, isOff) {
+  const right = (one, job) => notes.filter((note, t) => note.job === job
+    && SYMBOLS[best(predict(one, t, SYMBOLS.length), 1)[0]] === text[note.answers[0]]).length;
+  const found = LOOK_UPS.flatMap((job) => {
+    const asked = notes.filter((note) => note.job === job).length;
+    if (asked === 0) return [];
+    return [`${job} ${right(run, job)} of ${asked}${isOff ? ` (${right(whole, job)} with it)` : ""}`];
+  });
+  if (found.length === 0) return "This document asks for nothing yet.";
+  return `Answers found ${isOff ? "without this head" : "in this document"}: ${found.join(", ")}.`;
+}
+
+/** What a link may ask for; the document that it asks for may be longer than the page's. */
+function valid(trait, value, { scores }) {
+  if (trait === "text") return typeof value === "string" && examine(value).problem === "";
+  if (trait === "off") return typeof value === "boolean";
+  const [layers] = Object.values(scores);
+  const size = { layer: layers.length, head: layers[0].length, position: LONGEST, seed: MOST_SEED + 1 }[trait];
+  return size !== undefined && Number.isInteger(value) && value >= 0 && value < size;
+}
+
+export default { render, valid };

@@ -1,0 +1,63 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hydra_lib.matmul import crossover
+from hydra_lib.matmul.crossover import choose_levels
+from hydra_lib.records import record
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    monkeypatch.setattr(crossover, "_measured", lambda: {"cpu": {"float32": 100}, "cuda": {}})
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+
+
+@pytest.mark.parametrize(
+    ("side", "levels"), [(0, 0), (1, 0), (99, 0), (100, 1), (199, 1), (200, 2), (399, 2), (1600, 5)]
+)
+def test_halves_while_it_pays(measured, side, levels):
+    assert choose_levels(side, side, side, torch.float32, CPU) == levels
+
+
+@pytest.mark.parametrize(("side", "levels"), [(99, 0), (100, 1), (199, 1), (200, 2)])
+def test_the_smallest_side_decides(measured, side, levels):
+    for shape in ((side, 500, 700), (700, side, 500), (500, 700, side)):
+        assert choose_levels(*shape, torch.float32, CPU) == levels
+
+
+@pytest.mark.parametrize(
+    ("dtype", "device"), [(torch.float64, "cpu"), (torch.float32, "cuda"), (torch.float32, "mps")]
+)
+def test_what_was_not_measured_is_left_alone(measured, dtype, device):
+    assert choose_levels(9999, 9999, 9999, dtype, torch.device(device)) == 0
+
+
+def test_threads_raise_the_crossover(measured, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    sides = [choose_levels(n, n, n, torch.float32, CPU) for n in (399, 400, 800)]
+    assert sides == [0, 1, 2]
+
+
+@settings(deadline=None)
+@given(st.tuples(*[st.integers(0, 5000)] * 3))
+def test_more_work_is_never_halved_less(shape):
+    m, k, n = shape
+    small = choose_levels(m, k, n, torch.float32, CPU)
+    assert small <= choose_levels(2 * m, 2 * k, 2 * n, torch.float32, CPU)
+    assert small == 0 or min(shape) >> small >= 1
+
+
+def test_the_shipped_table():
+    table = record("strassen")
+    for device, dtypes in table["crossover"].items():
+        assert device in ("cpu", "cuda")
+        for dtype, side in dtypes.items():
+            assert isinstance(getattr(torch, dtype), torch.dtype)
+            assert isinstance(side, int)
+            assert side >= 32
+    # A single pass of a 768-wide model over a short text must stay with BLAS.
+    assert choose_levels(64, 768, 768, torch.float32, CPU) == 0

@@ -1,0 +1,102 @@
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from hydra_lib.matmul.operands import check_out, empty, product_shape
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shape"),
+    [
+        ((2, 3), (3, 5), (2, 5)),
+        ((7, 2, 3), (3, 5), (7, 2, 5)),
+        ((2, 3), (7, 3, 5), (7, 2, 5)),
+        ((11, 1, 2, 3), (7, 3, 5), (11, 7, 2, 5)),
+        ((0, 2, 3), (1, 3, 5), (0, 2, 5)),
+    ],
+)
+def test_product_shape(a, b, shape):
+    a, b = torch.ones(a), torch.ones(b)
+    assert product_shape(a, b) == shape == tuple((a @ b).shape)
+
+
+def test_product_shape_refuses():
+    message = "expected leading axes that broadcast, got (7, 2, 3) and (11, 3, 5)"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        product_shape(torch.ones(7, 2, 3), torch.ones(11, 3, 5))
+
+
+def test_empty():
+    x = empty(np.ones((2, 3), np.float16), 5, 7)
+    assert (type(x), x.shape, x.dtype) == (np.ndarray, (5, 7), np.float16)
+    x = empty(torch.ones(2, 3, dtype=torch.int8, device="meta"), 5, 7)
+    assert (x.device.type, x.shape, x.dtype) == ("meta", (5, 7), torch.int8)
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "message"),
+    [
+        (
+            torch.empty(2, 5, dtype=torch.float64),
+            TypeError,
+            "expected out of dtype torch.float32, got torch.float64",
+        ),
+        (
+            torch.empty(5, 2),
+            ValueError,
+            "expected out of shape (2, 5) on cpu, got (5, 2) on cpu",
+        ),
+        (
+            torch.empty(2, 5, device="meta"),
+            ValueError,
+            "expected out of shape (2, 5) on cpu, got (2, 5) on meta",
+        ),
+        (
+            torch.empty(5).expand(2, 5),
+            ValueError,
+            "out must not overlap a, b or itself in memory",
+        ),
+    ],
+)
+def test_check_out_refuses(out, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        check_out(out, torch.ones(2, 3), torch.ones(3, 5))
+
+
+OVERLAP = re.escape("out must not overlap a, b or itself in memory")
+
+
+@pytest.mark.parametrize("start", [0, 1, 8])
+def test_check_out_refuses_shared_memory(start):
+    memory, b = torch.zeros(18), torch.ones(3, 3)
+    a, out = memory[:9].view(3, 3), memory[start : start + 9].view(3, 3)
+    with pytest.raises(ValueError, match=OVERLAP):
+        check_out(out, a, b)
+    with pytest.raises(ValueError, match=OVERLAP):
+        check_out(out, b, a)
+
+
+def test_check_out_accepts_neighbours():
+    memory, b = torch.zeros(18), torch.ones(3, 3)
+    a, out = memory[:9].view(3, 3), memory[9:].view(3, 3)
+    check_out(out, a, b)
+    check_out(a, out, b)
+
+
+def test_check_out_refuses_interleaved_rows():
+    # They share no number, only the range of addresses: refused, as the docstring says.
+    memory = torch.zeros(3, 6)
+    with pytest.raises(ValueError, match=OVERLAP):
+        check_out(memory[:, 3:], memory[:, :3], torch.ones(3, 3))
+
+
+def test_check_out_accepts_what_is_empty():
+    memory = torch.zeros(6)
+    check_out(memory.view(2, 3), memory[:0].view(2, 0), torch.ones(0, 3))
+    check_out(torch.empty(0, 3), torch.ones(0, 2), torch.ones(2, 3))
+
+
+def test_check_out_accepts_a_column_that_strides():
+    check_out(torch.zeros(6, 4)[::2, 1:2], torch.ones(3, 2), torch.ones(2, 1))

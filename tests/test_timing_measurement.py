@@ -1,0 +1,444 @@
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from hydra_lib.timing import (
+    Comparison,
+    EmptyWorkloadError,
+    FailedCheckError,
+    NoCudaError,
+    NothingToWaitForError,
+    Timing,
+    bench,
+    compare,
+    environment_of,
+)
+from hydra_lib.timing import measurement as timing
+from hydra_lib.timing import sampling as stopwatch
+
+QUICK = {"budget": 0.002}
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+without_cuda = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+
+
+def exactly(text):
+    return f"^{re.escape(text)}$"
+
+
+def two(dtype=torch.float32, n=17):
+    return torch.randn(2, 13, n, generator=torch.Generator().manual_seed(0)).to(dtype).unbind()
+
+
+class Counted:
+    """Counts its calls."""
+
+    def __init__(self, fn):
+        self.fn, self.calls = fn, 0
+
+    def __call__(self, *args):
+        self.calls += 1
+        return self.fn(*args)
+
+
+@pytest.fixture
+def fake_seconds(monkeypatch):
+    """Every call takes ``fn.seconds``, whatever the machine does."""
+    monkeypatch.setattr(timing, "stopwatch", lambda *_: lambda fn, args: fn.seconds(*args))
+
+
+# Timing
+
+
+def timed(p50, **counts):
+    rest = {"flops": None, "bytes": None} | counts
+    return Timing(p50, p50, p50, 0.0, 5, "float32", False, **rest, environment=environment_of())
+
+
+def test_rates_by_hand():
+    timing = timed(0.5, flops=3e12, bytes=4_000_000_000)
+    assert timing.tflop_per_s == 6.0
+    assert timing.gb_per_s == 8.0
+    record = timing.as_record()
+    assert (record["tflop_per_s"], record["gb_per_s"], record["unit"]) == (6.0, 8.0, "s")
+    assert timed(1.0).gb_per_s is timed(1.0).tflop_per_s is None
+    assert timed(1.0, flops=0).tflop_per_s == 0.0
+
+
+def test_records_are_json_and_complete():
+    a, b = two()
+    comparison = compare(torch.add, lambda a, b: b + a, (a, b), flops=a.numel(), **QUICK)
+    record = comparison.as_record()
+    assert json.loads(json.dumps(record)) == record
+    assert record["unit"] == "ratio"
+    assert record["ratio_of_medians"] == comparison.reference.p50 / comparison.candidate.p50
+    for one in (record["reference"], record["candidate"]):
+        assert one["unit"] == "s"
+        assert one["dtype"] == "float32"
+        assert one["flops"] == 13 * 17
+        assert one["tflop_per_s"] == 13 * 17 / one["p50"] / 1e12
+        assert one["gb_per_s"] is None
+        assert one["environment"]["device"] == environment_of()["device"]
+
+
+# bench
+
+
+def test_bench_reports_quantiles_and_settings():
+    a, b = two()
+    t = bench(torch.add, a, b, flops=221, bytes=2652, **QUICK)
+    assert 0 < t.p20 <= t.p50 <= t.p80 < math.inf
+    assert t.samples >= 5
+    assert t.spread >= 0
+    assert (t.dtype, t.flush, t.flops, t.bytes) == ("float32", False, 221, 2652)
+
+
+def test_bench_gives_quantiles_of_the_samples(fake_seconds):
+    times = iter([9.0] + [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])  # the first is the warm-up's
+
+    def fn():
+        return 0
+
+    fn.seconds = lambda: next(times)
+    t = bench(fn, budget=0)
+    assert (t.p20, t.p50, t.p80, t.samples) == (pytest.approx(1.8), 3.0, pytest.approx(4.2), 5)
+    assert t.spread == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("fn", "dtype"),
+    [
+        (lambda: torch.ones(3, dtype=torch.bfloat16), "bfloat16"),
+        (lambda: np.ones(3, dtype=np.float32), "float32"),
+        (lambda: sum(i * 0.5 for i in range(9)), "float64"),
+        (lambda: [[1, 2], [3, 4]], "int64"),
+        (lambda: {"weights": torch.ones(2), "loss": 1.0}, "float32"),
+    ],
+)
+def test_bench_times_torch_numpy_and_python(fn, dtype):
+    assert bench(fn, **QUICK).dtype == dtype
+
+
+def test_bench_rotates_through_its_inputs():
+    seen = []
+
+    def fn(x, y):
+        return seen.append(x) or y
+
+    bench(fn, inputs=[(1, 10.0), (2, 20.0), (3, 30.0)], budget=0)
+    assert seen == [1, 2, 3] + [1] + [1, 2, 3, 1, 2]  # checked, warm, timed
+    seen.clear()
+    bench(fn, inputs=(7, 1.0), budget=0)
+    assert seen == [7] * 7
+
+
+def test_caches_are_flushed_when_asked(monkeypatch):
+    monkeypatch.setattr(stopwatch, "FLUSH_BYTES", 4096)
+    swept = []
+    real = torch.zeros
+    monkeypatch.setattr(torch, "zeros", lambda *a, **k: swept.append(real(*a, **k)) or swept[-1])
+    assert bench(lambda: 1.0, flush=True, budget=0).flush
+    assert swept.pop().tolist() == [6.0] * 1024  # one warm call, five timed
+    assert compare(abs, math.fabs, (1.0,), flush=True, budget=0).candidate.flush
+    assert swept.pop().tolist() == [12.0] * 1024
+    assert not bench(lambda: 1.0, budget=0).flush
+    assert not compare(abs, math.fabs, (1.0,), budget=0).reference.flush
+    assert not swept
+
+
+def test_work_that_ran_elsewhere_than_asked_is_not_timed():
+    fn = Counted(torch.clone)
+    for call in (bench, lambda fn, x, device: compare(fn, fn, (x,), device=device)):
+        with pytest.raises(ValueError, match=r"^asked to time work on cpu:1, but it ran on cpu$"):
+            call(fn, torch.ones(2), device="cpu:1")
+    assert fn.calls == 1 + 3  # the checks, and no sample
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda fn: bench(fn, torch.ones(2), inputs=(torch.ones(2),)),
+            TypeError,
+            "give the arguments after fn or as inputs, not both",
+        ),
+        (
+            lambda fn: bench(fn, inputs=[torch.ones(2)]),
+            TypeError,
+            "inputs must be a tuple or a list of tuples, got a list with Tensor",
+        ),
+        (
+            lambda fn: bench(fn, inputs=[]),
+            EmptyWorkloadError,
+            "nothing to time: inputs is an empty list",
+        ),
+        (
+            lambda fn: bench(fn, torch.ones(3, 0)),
+            EmptyWorkloadError,
+            "nothing to time: an argument of fn has shape (3, 0)",
+        ),
+        (
+            lambda fn: compare(fn, fn, (np.ones((0, 2)),)),
+            EmptyWorkloadError,
+            "nothing to time: an argument of candidate has shape (0, 2)",
+        ),
+        (
+            lambda fn: bench(fn, 1.0, budget=math.nan),
+            ValueError,
+            "budget must be finite and at least 0, got nan",
+        ),
+        (
+            lambda fn: bench(fn, 1.0, budget=math.inf),
+            ValueError,
+            "budget must be finite and at least 0, got inf",
+        ),
+        (
+            lambda fn: bench(fn, 1.0, precision=math.nan),
+            ValueError,
+            "precision must be finite and at least 0, got nan",
+        ),
+        (
+            lambda fn: bench(fn, 1.0, device="meta"),
+            ValueError,
+            "device must be cpu or cuda, got meta",
+        ),
+        (
+            lambda fn: compare(fn, fn, (1.0,), precision=-0.1),
+            ValueError,
+            "precision must be finite and at least 0, got -0.1",
+        ),
+        (
+            lambda fn: bench(fn, 1.0, flops=-1),
+            ValueError,
+            "flops must be finite and at least 0, got -1",
+        ),
+        (
+            lambda fn: compare(fn, fn, (1.0,), bytes=math.nan),
+            ValueError,
+            "bytes must be finite and at least 0, got nan",
+        ),
+        (
+            lambda fn: compare(fn, fn, [(torch.ones(2),), torch.ones(2)]),
+            TypeError,
+            "inputs must be a tuple or a list of tuples, got a list with Tensor",
+        ),
+    ],
+)
+def test_bad_input_is_refused_before_any_call(call, error, text):
+    fn = Counted(torch.clone)
+    with pytest.raises(error, match=exactly(text)):
+        call(fn)
+    assert fn.calls == 0
+
+
+@without_cuda
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_cuda_timing_without_cuda_is_refused_before_any_call(device):
+    fn = Counted(torch.clone)
+    text = f"asked for {device}, but torch {torch.__version__} sees no CUDA device"
+    for call in (bench, lambda fn, x, device: compare(fn, fn, (x,), device=device)):
+        with pytest.raises(NoCudaError, match=exactly(text)):
+            call(fn, torch.ones(2), device=device)
+    assert fn.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("fn", "error", "text"),
+    [
+        (
+            lambda: None,
+            NothingToWaitForError,
+            "fn must return a tensor, array or number, got NoneType",
+        ),
+        (
+            lambda: torch.ones(0),
+            EmptyWorkloadError,
+            "nothing to time: a result of fn has shape (0,)",
+        ),
+        (
+            lambda: torch.ones(2, device="meta"),
+            ValueError,
+            "can time work on the CPU or on one CUDA device, got meta",
+        ),
+    ],
+)
+def test_work_that_cannot_be_timed_is_called_once(fn, error, text):
+    fn = Counted(fn)
+    with pytest.raises(error, match=exactly(text)):
+        bench(fn)
+    assert fn.calls == 1
+
+
+# compare
+
+
+def test_ratio_is_reference_over_candidate(fake_seconds):
+    def reference(x):
+        return x + x
+
+    def candidate(x):
+        return 2 * x
+
+    weather = iter([1.0, 1.0] + [1.0, 1.0, 7.0, 7.0, 2.0, 2.0, 9.0, 9.0, 3.0, 3.0])
+    reference.seconds = lambda x: 6 * next(weather)
+    candidate.seconds = lambda x: 2 * next(weather)
+    c = compare(reference, candidate, (torch.ones(3),), budget=0)
+    assert (c.p20, c.p50, c.p80, c.spread) == (3.0, 3.0, 3.0, 0.0)
+    assert (c.reference.p50, c.candidate.p50) == (18.0, 6.0)
+    assert c.reference.samples == c.candidate.samples == 5
+
+
+def test_compare_gives_the_error_of_each():
+    x = torch.ones(5)
+
+    def near(x):
+        return x * (1 + 2**-22)  # two units in the last place of float32
+
+    c = compare(torch.clone, near, (x,), **QUICK)
+    assert isinstance(c, Comparison)
+    assert c.reference_error == 0.0
+    assert c.candidate_error == 2.0**-22
+    c = compare(near, torch.clone, (x,), exact=torch.clone, **QUICK)
+    assert c.reference_error == 2.0**-22
+    assert c.candidate_error == 0.0
+
+
+def test_compare_takes_the_largest_error_of_all_inputs():
+    def near(x, factor):
+        return x * factor
+
+    sets = [(torch.ones(1), 1.0), (torch.ones(1), 1 + 2**-22), (torch.ones(1), 1.0)]
+    c = compare(near, near, sets, exact=lambda x, factor: x, **QUICK)
+    assert c.reference_error == c.candidate_error == 2.0**-22
+
+
+@pytest.mark.parametrize(
+    ("candidate", "text"),
+    [
+        (
+            lambda a, b: 2 * (a @ b.mT),
+            "candidate is wrong: error 1.00e+00 against float64, allowed 3.81e-06",
+        ),
+        (
+            lambda a, b: (a @ b.mT) / 0.0,
+            "candidate is wrong: error inf against float64, allowed 3.81e-06",
+        ),
+        (
+            lambda a, b: (a @ b.mT) * math.nan,
+            "candidate is wrong: error nan against float64, allowed 3.81e-06",
+        ),
+        (
+            lambda a, b: a @ b.mT[:, :1],
+            "candidate returned shape (13, 1), the float64 computation (13, 13)",
+        ),
+        (
+            lambda a, b: (a @ b.mT, a),
+            "candidate returned 2 results, the float64 computation 1",
+        ),
+        (
+            lambda a, b: a.double() @ b.double().mT,
+            "candidate returned float64, reference float32",
+        ),
+    ],
+)
+def test_a_wrong_candidate_is_not_timed(candidate, text):
+    reference, candidate = Counted(lambda a, b: a @ b.mT), Counted(candidate)
+    with pytest.raises(FailedCheckError, match=exactly(text)):
+        compare(reference, candidate, two())
+    assert candidate.calls == 1
+    assert reference.calls == 2  # once in float64
+
+
+def test_a_candidate_wrong_on_one_of_its_inputs_is_not_timed():
+    a, b = two()
+
+    def causal(a, b):
+        return torch.tril(a @ b.mT)
+
+    leaky = Counted(lambda a, b: (a @ b.mT).tril() if len(a) < 13 else a @ b.mT)
+    with pytest.raises(FailedCheckError, match="candidate is wrong"):
+        compare(causal, leaky, [(a[:7], b[:7]), (a, b)])
+    assert leaky.calls == 2
+
+
+def test_a_wrong_reference_is_not_timed():
+    text = "reference is wrong: error 5.00e-01 against float64, allowed 3.81e-06"
+    with pytest.raises(FailedCheckError, match=exactly(text)):
+        compare(lambda x: x / 2, lambda x: x / 2, (torch.ones(3),), exact=torch.clone)
+
+
+def test_the_tolerance_is_the_callers():
+    def near(x):
+        return x * 1.001
+
+    c = compare(torch.clone, near, (torch.ones(3),), tolerance=0.002, **QUICK)
+    assert c.candidate_error == pytest.approx(0.001, rel=1e-3)
+    with pytest.raises(FailedCheckError):
+        compare(torch.clone, near, (torch.ones(3),), tolerance=0.0005)
+
+
+def test_a_candidate_does_not_find_the_answer_in_a_shared_buffer():
+    a, b = two(torch.float64)
+    out = torch.zeros(13, 13, dtype=torch.float64)
+
+    def reference(a, b):
+        return torch.mm(a, b.mT, out=out)
+
+    with pytest.raises(FailedCheckError, match=r"candidate is wrong: error 1\.00e\+00"):
+        compare(reference, lambda a, b: out, (a, b))  # does nothing
+    with pytest.raises(FailedCheckError, match=r"candidate is wrong: error 1\.00e\+00"):
+        compare(reference, lambda a, b: torch.mm(a, 2 * b.mT, out=out), (a, b))
+
+    def honest(a, b):
+        return torch.mm(b, a.mT).mT.contiguous()
+
+    assert compare(reference, honest, (a, b), **QUICK).candidate_error < 1e-14
+
+
+def test_a_reference_that_leaves_float64_is_refused():
+    text = "exact must be float64, complex128 or integers, got torch.float32"
+    with pytest.raises(TypeError, match=exactly(text)):
+        compare(lambda x: x.float(), torch.clone, (torch.ones(3),))
+
+
+def test_compare_numpy_python_and_gradients():
+    x = np.linspace(0, 1, 11)
+    assert compare(np.sum, lambda x: sum(x.tolist()), (x,), **QUICK).candidate_error < 1e-15
+    q = torch.linspace(-1, 1, 7, requires_grad=True)
+
+    def grad(q):
+        return torch.autograd.grad(torch.sin(q).sum(), q)
+
+    c = compare(grad, lambda q: torch.cos(q), (q,), **QUICK)
+    assert c.candidate_error < 1e-6
+
+
+# On a GPU
+
+
+@pytest.mark.gpu
+@needs_cuda
+def test_cuda_time_is_the_kernels_and_not_the_launch():
+    a = torch.randn(8192, 8192, device="cuda")
+    t = bench(torch.mm, a, a, flops=2 * 8192**3)
+    assert t.environment["device"] == torch.cuda.get_device_name()
+    # Without waiting, a launch of about 10 µs would make it 100 PFLOP/s.
+    assert 0 < t.tflop_per_s < 5000
+
+
+@pytest.mark.gpu
+@needs_cuda
+def test_cuda_compare_with_flush_and_tf32_refused():
+    a, b = torch.randn(2, 2048, 2048, device="cuda")
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("highest")
+        compare(torch.mm, lambda a, b: (b.mT @ a.mT).mT, (a, b), flush=True, budget=0.2)
+        torch.set_float32_matmul_precision("high")
+        with pytest.raises(FailedCheckError):
+            compare(torch.mm, torch.mm, (a, b))
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -1,0 +1,176 @@
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from hydra_lib.timing import mistakes
+from hydra_lib.timing.environment import NoCudaError
+from hydra_lib.timing.mistakes import MISTAKES, Mistake, clock, make_all, work
+from hydra_lib.timing.mistakes._mistake import repeat
+
+SMALL = {
+    "no synchronize": {"n": 16, "budget": 0},
+    "cold start": {"n": 16},
+    "allocation": {"size": 4096, "budget": 0},
+    "cached inputs": {"size": 4096, "budget": 0},
+    "one sample": {"n": 16, "samples": 9},
+    "unpaired": {"n": 16, "blocks": 3},
+    "threads": {"n": 16, "budget": 0},
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_mistake_can_be_made_on_a_cpu(name):
+    threads = torch.get_num_threads()
+    found = MISTAKES[name](**SMALL[name])
+    assert found.name == name
+    assert found.wrong > 0
+    assert found.right > 0
+    assert found.factor == found.wrong / found.right
+    assert found.unit == ("ratio" if name == "unpaired" else "s")
+    assert found.wrong_way != found.right_way
+    record = found.as_record()
+    assert json.loads(json.dumps(record)) == record
+    assert torch.get_num_threads() == threads
+
+
+def test_tf32_is_of_cuda_only():
+    text = "TF32 is a format of CUDA devices: got cpu"
+    with pytest.raises(NoCudaError, match=f"^{text}$"):
+        MISTAKES["TF32"]("cpu")
+
+
+def test_threads_are_of_the_cpu_only():
+    with pytest.raises(ValueError, match=r"^threads are counted on the CPU: got cuda$"):
+        MISTAKES["threads"]("cuda")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+@pytest.mark.parametrize("name", [n for n in MISTAKES if n != "threads"])
+def test_cuda_without_cuda(name):
+    text = f"asked for cuda, but torch {torch.__version__} sees no CUDA device"
+    with pytest.raises(NoCudaError, match=f"^{re.escape(text)}$"):
+        MISTAKES[name]("cuda")
+    with pytest.raises(NoCudaError):
+        make_all("cuda")
+
+
+def test_all_of_them_and_the_reasons(monkeypatch):
+    def fine(device):
+        return Mistake("fine", "a", "b", 1.0, 2.0)
+
+    def broken(device):
+        raise RuntimeError("no such clock")
+
+    for name in list(MISTAKES):
+        if name != "TF32":
+            monkeypatch.delitem(mistakes.MISTAKES, name)
+    monkeypatch.setitem(MISTAKES, "fine", fine)
+    monkeypatch.setitem(MISTAKES, "broken", broken)
+    made, reasons = make_all()
+    assert [x.name for x in made] == ["fine"]
+    assert reasons == {
+        "TF32": "TF32 is a format of CUDA devices: got cpu",
+        "broken": "no such clock",
+    }
+
+
+def pretend(monkeypatch, pairs):
+    monkeypatch.setattr(clock, "_pairs", lambda *_: np.array(pairs, dtype=float).T)
+
+
+def test_one_sample_is_the_worst_in_either_direction(monkeypatch):
+    pretend(monkeypatch, [(4.0, 1), (5.0, 1), (4.0, 1), (1.0, 1), (3.0, 1)])
+    found = clock.one_sample(samples=5)
+    assert (found.wrong, found.right) == (1.0, 4.0)
+    assert found.more["samples"] == [4.0, 5.0, 4.0, 1.0, 3.0]
+    pretend(monkeypatch, [(4.0, 1), (40.0, 1), (3.0, 1)])
+    assert clock.one_sample(samples=3).wrong == 40.0
+
+
+def test_pairs_do_not_see_the_weather(monkeypatch):
+    # The machine is twice as slow in the second block of 20; b takes 1.25 times as long as a.
+    pretend(monkeypatch, [(1.0, 1.25)] * 20 + [(2.0, 2.5)] * 20)
+    found = clock.unpaired(blocks=2)
+    assert found.wrong == pytest.approx(2.5)  # a in the first block against b in the second
+    assert found.right == pytest.approx(1.25)
+
+
+def test_fresh_process_reports_its_first_call(monkeypatch):
+    class Done:
+        stdout = "a word of greeting\n" + json.dumps([9.0, 4.0] + [1.0] * 19) + "\n"
+
+    asked = []
+    monkeypatch.setattr(clock.subprocess, "run", lambda command, **_: asked.append(command) or Done)
+    found = clock.cold_start(n=5)
+    assert (found.wrong, found.right, found.more) == (9.0, 1.0, {"second": 4.0})
+    assert asked[0][-3:] == ["cpu", "5", str(torch.get_num_threads())]
+
+
+def test_the_answer_is_waited_for_between_the_two_looks_at_the_clock(monkeypatch):
+    said = []
+
+    class Pool:
+        def __init__(self, workers):
+            self.workers = workers
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def submit(self, fn, *args, out):
+            said.append("submit")
+            return self
+
+        def result(self):
+            said.append("result")
+
+    monkeypatch.setattr(clock, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(clock.time, "perf_counter", lambda: said.append("look") or float(len(said)))
+    monkeypatch.setattr(clock, "repeat", lambda once, *_: [once()])
+    found = clock.no_synchronize(n=4)
+    assert said == ["look", "submit", "look", "result", "look"]
+    assert (found.wrong, found.right) == (2.0, 4.0)
+
+
+def test_the_number_of_threads_is_put_back():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        assert MISTAKES["threads"](**SMALL["threads"]).more["threads"] >= 1
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_cached_inputs_differ_in_what_comes_before(monkeypatch):
+    calls = []
+    monkeypatch.setattr(work, "repeat", lambda once, *_: calls.append(once) or [float(len(calls))])
+    found = work.cached_inputs(size=4096)
+    assert (found.wrong, found.right) == (1.0, 2.0)
+    assert found.more == {
+        "bytes": 4096,
+        "wrong_gb_per_s": 4096 / 1.0 / 1e9,
+        "right_gb_per_s": 4096 / 2.0 / 1e9,
+    }
+
+
+def test_two_calls_warm_up():
+    found = iter(range(100))
+    assert repeat(lambda: next(found), torch.device("cpu"), 0) == [2, 3, 4, 5, 6]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_mistakes_on_cuda():
+    before = torch.get_float32_matmul_precision()
+    made, reasons = make_all("cuda")
+    assert {x.name for x in made} == set(MISTAKES) - {"threads"}
+    assert set(reasons) == {"threads"}
+    assert torch.get_float32_matmul_precision() == before
+    found = {x.name: x for x in made}
+    assert found["TF32"].more["wrong_error"] > 10 * found["TF32"].more["right_error"]

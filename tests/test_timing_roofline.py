@@ -1,0 +1,89 @@
+import json
+import re
+
+import pytest
+import torch
+
+from hydra_lib.timing import roofline
+from hydra_lib.timing.environment import NoCudaError, environment_of
+from hydra_lib.timing.measurement import Timing
+from hydra_lib.timing.roofline import Ceilings, measure_ceilings, place
+
+
+def timed(seconds, flops=None, bytes=None):
+    return Timing(
+        seconds,
+        seconds,
+        seconds,
+        0.0,
+        5,
+        "float32",
+        False,
+        flops,
+        bytes,
+        environment=environment_of(),
+    )
+
+
+# 2 TB/s and 10 TFLOP/s: they meet at 5 FLOP a byte.
+CEILINGS = Ceilings(copy=timed(0.5, bytes=1e12), matmul=timed(2.0, flops=20e12))
+
+
+@pytest.mark.parametrize(
+    ("flops", "bytes", "seconds", "bound", "least", "share"),
+    [
+        (1e12, 1e12, 1.0, "memory", 0.5, 0.5),
+        (20e12, 1e12, 4.0, "compute", 2.0, 0.5),
+        (0, 2e12, 1.0, "memory", 1.0, 1.0),
+        (5e12, 1e12, 1.0, "compute", 0.5, 0.5),  # on the ridge both bind
+    ],
+)
+def test_place_by_hand(flops, bytes, seconds, bound, least, share):
+    assert place(CEILINGS, flops, bytes, seconds) == {
+        "intensity": flops / bytes,
+        "ridge": 5.0,
+        "bound": bound,
+        "least_seconds": least,
+        "share": share,
+    }
+
+
+@pytest.mark.parametrize(
+    ("flops", "bytes", "seconds"), [(1, 0, 1.0), (1, 1, 0.0), (-1, 1, 1.0), (1, float("nan"), 1.0)]
+)
+def test_place_refuses(flops, bytes, seconds):
+    text = (
+        "bytes and seconds must be positive, flops not negative: "
+        f"got flops={flops}, bytes={bytes}, seconds={seconds}"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+        place(CEILINGS, flops, bytes, seconds)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_ceilings_count_their_bytes_and_flops(monkeypatch, dtype):
+    monkeypatch.setattr(roofline, "CPU_SIZES", (4096, 16))
+    found = measure_ceilings("cpu", dtype, budget=0)
+    assert found.copy.bytes == 2 * 4096
+    assert found.matmul.flops == 2 * 16**3
+    assert found.copy.dtype == found.matmul.dtype == str(dtype).removeprefix("torch.")
+    assert found.copy.gb_per_s > 0
+    assert found.matmul.tflop_per_s > 0
+    record = found.as_record()
+    assert json.loads(json.dumps(record)) == record
+
+
+def test_ceilings_refuse():
+    with pytest.raises(ValueError, match=r"^dtype must be floating, got torch\.int32$"):
+        measure_ceilings("cpu", torch.int32)
+    if not torch.cuda.is_available():
+        with pytest.raises(NoCudaError, match=r"^asked for cuda, but torch .* sees no CUDA device"):
+            measure_ceilings("cuda")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_cuda_ceilings():
+    found = measure_ceilings("cuda", torch.bfloat16, budget=0.5)
+    assert found.copy.gb_per_s > 100
+    assert found.matmul.tflop_per_s > 1

@@ -1,0 +1,129 @@
+"""Surgery: what is cut is gone, what is copied is equal, what is left alone does not move."""
+
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
+from hydra_lib.toy.language import corpus
+from hydra_lib.toy.model import ToyModel, train
+
+DOCUMENTS = corpus(40, 23, seed=0)
+IDS = DOCUMENTS.ids[:, :-1]
+
+
+def fresh(seed=0):
+    return ToyModel(generator=torch.Generator().manual_seed(seed)).double()
+
+
+def test_head_weights_are_the_heads_own_slices():
+    model = fresh()
+    own = head_weights(model, 1, 2)
+    assert {name: tuple(w.shape) for name, w in own.items()} == {
+        "W_q": (8, 48),
+        "W_k": (8, 48),
+        "W_v": (8, 48),
+        "W_o": (48, 8),
+    }
+    with torch.no_grad():
+        own["W_o"].zero_()
+    assert torch.allclose(model(IDS), model(IDS, ablate(1, 2)))  # views: that cut the head off
+
+
+@pytest.mark.parametrize("head", [-1, 6])
+def test_a_head_that_is_not_there(head):
+    message = f"the heads are 0 to 5, got {head}"
+    with pytest.raises(IndexError, match=f"^{re.escape(message)}$"):
+        head_weights(fresh(), 0, head)
+
+
+def test_ablation_by_zero_is_a_contribution_less():
+    model = fresh()
+    steps = model.traces(IDS)[1]
+    contributions = model.layers[1].contributions(steps.heads)  # (B, h, T, d_model)
+    rest = model.embed(IDS) + model.traces(IDS)[0].output
+    for heads in ((3,), (0, 5)):
+        left = [i for i in range(6) if i not in heads]
+        x = rest + contributions[:, left].sum(1)
+        torch.testing.assert_close(model(IDS, ablate(1, *heads)), model.unembed(model.norms[-1](x)))
+
+
+def test_ablation_by_the_mean_says_the_same_everywhere():
+    model = fresh()
+    means = mean_heads(model, DOCUMENTS)
+    assert [tuple(m.shape) for m in means] == [(6, 8), (6, 8)]
+    heads = model.traces(IDS)[0].heads
+    torch.testing.assert_close(means[0][4], heads[:, 4].reshape(-1, 8).mean(0))
+    edited = ablate(0, 4, means=means)(0, heads)
+    assert (edited[:, 4] == means[0][4]).all()
+    assert torch.equal(edited[:, :4], heads[:, :4])
+    assert torch.equal(ablate(0, 4)(1, heads), heads)
+
+
+def test_twins_say_together_what_one_said_alone():
+    model, cloned = fresh(), fresh()
+    clone(cloned, 1, 2, 5)
+    torch.testing.assert_close(cloned(IDS), model(IDS, ablate(1, 5)))
+    one, other = (head_weights(cloned, 1, head) for head in (2, 5))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    torch.testing.assert_close(2 * one["W_o"], head_weights(model, 1, 2)["W_o"])
+
+
+def test_a_twins_gradient_is_half_for_what_stands_before_w_o():
+    model, cloned = fresh(), fresh()
+    with torch.no_grad():
+        head_weights(model, 1, 5)["W_o"].zero_()
+    clone(cloned, 1, 2, 5)
+    grads = []
+    for one in (model, cloned):
+        loss = F.cross_entropy(one(IDS).mT, DOCUMENTS.ids[:, 1:])
+        names = ("W_q", "W_k", "W_v", "W_o")
+        got = torch.autograd.grad(loss, [getattr(one.layers[1], n).weight for n in names])
+        grads.append([g[16:24] for g in got[:3]] + [got[3][:, 16:24]])
+    for alone, twin in zip(grads[0][:3], grads[1][:3], strict=True):
+        torch.testing.assert_close(twin, alone / 2)
+    torch.testing.assert_close(grads[1][3], grads[0][3])
+
+
+def test_equal_heads_have_equal_weights_and_stay_so_in_training():
+    model = ToyModel(generator=torch.Generator().manual_seed(1))
+    equalize(model, generator=torch.Generator())
+
+    def spread():
+        own = [head_weights(model, layer, h) for layer in (0, 1) for h in range(6)]
+        rows = [[w[n] for w in own[at : at + 6]] for at in (0, 6) for n in own[0]]
+        return max((x - row[0]).abs().max().item() for row in rows for x in row)
+
+    assert spread() == 0
+    before = [p.clone() for p in model.parameters()]
+    inputs, targets = IDS.repeat(2, 1), DOCUMENTS.ids[:, 1:].repeat(2, 1)
+    list(train(model, inputs, targets, steps=20, seed=0))
+    assert all(not torch.equal(p, old) for p, old in zip(model.parameters(), before, strict=True))
+    assert spread() == 0  # not one bit
+
+
+def test_noise_is_relative():
+    model = fresh()
+    equalize(model, 1e-3, generator=torch.Generator().manual_seed(0))
+    first, other = head_weights(model, 0, 0)["W_k"], head_weights(model, 0, 3)["W_k"]
+    ratio = (other / first - 1).flatten()
+    assert ratio.std().item() == pytest.approx(1e-3 * 2**0.5, rel=0.2)
+
+
+def test_gradient_norms_head_by_head():
+    model = fresh()
+    found = gradient_norms(model, DOCUMENTS)
+    assert found.shape == (2, 6)
+    loss = F.cross_entropy(model(IDS).flatten(0, 1), DOCUMENTS.ids[:, 1:].flatten())
+    loss.backward()
+    for layer in (0, 1):
+        for head in (0, 4):
+            own = slice(8 * head, 8 * head + 8)
+            a = model.layers[layer]
+            parts = [w.weight.grad[own] for w in (a.W_q, a.W_k, a.W_v)] + [
+                a.W_o.weight.grad[:, own]
+            ]
+            expected = torch.cat([p.flatten() for p in parts]).norm()
+            torch.testing.assert_close(found[layer, head], expected)

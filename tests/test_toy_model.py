@@ -1,0 +1,116 @@
+"""The toy model: written out by hand, trained for a moment, deterministic."""
+
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from hydra_lib.heads import HeadConfig
+from hydra_lib.masking import causal_mask
+from hydra_lib.toy.language import SYMBOLS, corpus
+from hydra_lib.toy.model import ToyModel, train
+
+
+def fresh(seed=0, **options):
+    return ToyModel(generator=torch.Generator().manual_seed(seed), **options)
+
+
+def test_the_forward_pass_step_by_step():
+    model = fresh(config=HeadConfig(12, 3), layers=3).double()
+    ids = corpus(5, 11, seed=0).ids
+    x = F.embedding(ids, model.embed.weight)
+    for norm, layer in zip(model.norms[:3], model.layers, strict=True):
+        y = F.layer_norm(x, (12,), norm.weight, norm.bias)
+        x = x + layer.trace(y, y, y, causal_mask(12)).output
+    x = F.layer_norm(x, (12,), model.norms[3].weight, model.norms[3].bias)
+    torch.testing.assert_close(model(ids), x @ model.unembed.weight.T)
+    assert model(ids).shape == (5, 12, len(SYMBOLS))
+
+
+def test_the_future_does_not_matter():
+    model, ids = fresh(), corpus(2, 17, seed=0).ids
+    changed = ids.clone()
+    changed[:, 9:] = 20
+    torch.testing.assert_close(model(ids)[:, :9], model(changed)[:, :9])
+
+
+def test_traces_are_the_model():
+    model, ids = fresh(), corpus(3, 13, seed=0).ids
+    x = model.embed(ids)
+    for trace in model.traces(ids):
+        x = x + trace.output
+    torch.testing.assert_close(model.unembed(model.norms[-1](x)), model(ids))
+
+
+def test_edit_sees_and_replaces_the_heads_of_each_layer():
+    model, ids = fresh(), corpus(3, 13, seed=0).ids
+    seen = []
+
+    def look(layer, heads):
+        seen.append((layer, tuple(heads.shape)))
+        return heads
+
+    torch.testing.assert_close(model(ids, look), model(ids))
+    assert seen == [(0, (3, 6, 14, 8)), (1, (3, 6, 14, 8))]
+    nothing = model.unembed(model.norms[-1](model.embed(ids)))
+    torch.testing.assert_close(model(ids, lambda layer, heads: 0 * heads), nothing)
+
+
+def test_weights_are_a_function_of_the_generator():
+    one, again, other = fresh(1), fresh(1), fresh(2)
+    ids = corpus(1, seed=0).ids
+    assert torch.equal(one(ids), again(ids))
+    assert not torch.equal(one(ids), other(ids))
+    for weight in (one.unembed.weight, *one.layers.parameters()):
+        assert weight.abs().max() <= 48**-0.5
+        assert weight.var().item() == pytest.approx(1 / (3 * 48), rel=0.1)
+
+
+def test_a_moment_of_training_lowers_the_loss_and_is_deterministic():
+    documents = corpus(200, seed=0)
+    inputs, targets = documents.ids[:, :-1], documents.ids[:, 1:]
+    losses = [list(train(fresh(), inputs, targets, steps=40, seed=seed)) for seed in (0, 0, 1)]
+    assert losses[0] == losses[1]
+    assert losses[0] != losses[2]
+    first, last = losses[0][0], sum(losses[0][-5:]) / 5
+    assert 3.6 < first < 4.6  # about log 40 = 3.69, from weights that know nothing
+    assert last < first - 0.3
+    assert last > documents.entropy.mean()
+
+
+def test_only_what_requires_a_gradient_moves():
+    model, documents = fresh(), corpus(32, seed=0)
+    model.embed.requires_grad_(False)
+    before = {name: x.clone() for name, x in model.state_dict().items()}
+    list(train(model, documents.ids[:, :-1], documents.ids[:, 1:], steps=2, seed=0))
+    moved = {name for name, x in model.state_dict().items() if not torch.equal(x, before[name])}
+    assert moved == set(before) - {"embed.weight"}
+
+
+def test_every_document_is_seen_once_before_any_comes_again():
+    model, ids = fresh(), torch.arange(40).repeat_interleave(3)[:, None].expand(120, 4)
+    seen = []
+    model.embed.register_forward_hook(lambda module, args, out: seen.append(args[0]))
+    list(train(model, ids, ids, steps=3, batch=40, seed=0))
+    assert sorted(torch.cat(seen)[:, 0].tolist()) == sorted(ids[:, 0].tolist())
+
+
+def test_targets_of_minus_100_do_not_count():
+    model, documents = fresh(), corpus(32, seed=0)
+    inputs, targets = documents.ids[:, :-1], documents.ids[:, 1:].clone()
+    targets[:, 5:] = -100
+    [loss] = train(model, inputs, targets, steps=1, seed=0)
+    again = fresh()
+    expected = F.cross_entropy(again(inputs)[:, :5].flatten(0, 1), targets[:, :5].flatten())
+    assert loss == pytest.approx(expected.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("inputs", "targets"), [(31, 31), (40, 39)])
+def test_documents_must_be_enough_and_have_answers(inputs, targets):
+    message = (
+        f"expected at least 32 documents, as many inputs as targets, got {inputs} and {targets}"
+    )
+    x, y = torch.zeros(inputs, 4).long(), torch.zeros(targets, 4).long()
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        train(fresh(), x, y, seed=0)

@@ -1,0 +1,672 @@
+"""The explorer of records: its arithmetic against the library, every control, links, errors."""
+
+import copy
+import itertools
+import json
+import random
+import re
+import statistics
+
+import pytest
+import traitlets
+from playwright.sync_api import expect
+
+from hydra_lib.records import FOLDER
+from hydra_lib.timing import roofline
+from hydra_lib.timing.rows import ceilings_of
+from hydra_lib.widgets import ExplorerWidget
+from tests.conftest import in_browser, numbers
+from tests.measured_records import FAST, a_row, bare_record, environment_of, gpu_record, timing
+
+browser = pytest.mark.browser
+CHOICES = ("group", "pass", "dtype", "n", "T", "head_dim", "B", "h")
+SIZE = (1, 2, 64, 16)
+
+
+def small_record():
+    """Three kernels, the second paired with the first and the third with the second."""
+    rows = [
+        a_row("ladder", "first", SIZE, 8e-3, error=None, peak_bytes=None),
+        a_row("ladder", "second", SIZE, 2e-3, reference="first", ratio=4.5, spread=0.021),
+        a_row("ladder", "third", SIZE, 1e-3, reference="second", ratio=1.8, spread=None),
+    ]
+    # 1 TB/s and 10 TFLOP/s; forward these rows move 16,384 bytes and compute 266,240 FLOPs.
+    ceilings = {"copy": timing(1e-3, bytes=1e9), "matmul": timing(1e-3, flops=1e10)}
+    return {
+        "environment": environment_of("AMD EPYC"),
+        "ceilings": {"bfloat16": ceilings},
+        "rows": rows,
+    }
+
+
+# --- what the class takes and sends -----------------------------------------------------------
+
+
+def broken(**changes):
+    record = small_record()
+    record["rows"][1] |= changes
+    return {"x": record}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: ExplorerWidget({}),
+            "records must be a dictionary of at least one record, got {}",
+        ),
+        (
+            lambda: ExplorerWidget(None),
+            "records must be a dictionary of at least one record, got None",
+        ),
+        (lambda: ExplorerWidget({"x": None}), "record 'x' has no rows"),
+        (lambda: ExplorerWidget({"x": {"rows": []}}), "record 'x' has no rows"),
+        (lambda: ExplorerWidget(small_record()), "record 'environment' has no rows"),
+        (
+            lambda: ExplorerWidget(
+                {"x": small_record() | {"environment": {"device": "a", "date": ""}}}
+            ),
+            "record 'x' must say where and when it was measured: environment lacks date, versions",
+        ),
+        (
+            lambda: ExplorerWidget(broken(p50=None, dtype=None)),
+            "row 1 of record 'x' lacks dtype, p50",
+        ),
+        (
+            lambda: ExplorerWidget(broken(p20=3.0)),
+            "row 1 of record 'x' must have 0 < p20 ≤ p50 ≤ p80 in seconds, "
+            "got [3.0, 0.002, 0.0022] s",
+        ),
+        (
+            lambda: ExplorerWidget(broken(p20=0.0, p80=float("inf"), unit="ms")),
+            "row 1 of record 'x' must have 0 < p20 ≤ p50 ≤ p80 in seconds, "
+            "got [0.0, 0.002, inf] ms",
+        ),
+        (
+            lambda: ExplorerWidget({"x": small_record()}, T=128),
+            "T must be one of those measured (64), got 128",
+        ),
+        (
+            lambda: ExplorerWidget({"x": small_record()}, n=128),
+            "n must be one of those measured (nothing), got 128",
+        ),
+        (
+            lambda: ExplorerWidget({"x": small_record()}, reference="fourth"),
+            "reference must be one of those measured (first, second, third), got 'fourth'",
+        ),
+        (
+            lambda: ExplorerWidget({"x": small_record()}).set_trait("direction", "backward"),
+            "direction must be one of those measured (forward), got 'backward'",
+        ),
+        (
+            lambda: ExplorerWidget({"x": small_record()}, record="y"),
+            "record must be one of those measured (x), got 'y'",
+        ),
+    ],
+)
+def test_errors(make, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        make()
+
+
+@pytest.mark.parametrize("setting", [{"show": "money"}, {"chart": "pie"}, {"T": "long"}])
+def test_bad_settings(setting):
+    (name,) = setting
+    with pytest.raises(traitlets.TraitError, match=name):
+        ExplorerWidget({"x": small_record()}, **setting)
+
+
+def test_only_what_is_shown_is_sent():
+    record = gpu_record() | {"checks": ["long"], "missing": ["longer"]}
+    before = copy.deepcopy(record)
+    widget = ExplorerWidget(
+        {"gpu": record}, T=1024, chart="T", kernel="Triton", direction="forward"
+    )
+    assert record == before
+    sent = widget.get_state(["records"])["records"]["gpu"]
+    assert set(sent) == {"what", "environment", "ceilings", "rows"}
+    assert set(sent["environment"]) == {"device", "cpu", "threads", "date", "versions"}
+    for row, given in zip(sent["rows"], record["rows"], strict=True):
+        assert row.items() <= given.items()
+        assert None not in row.values()
+        assert not set(row) & {"samples", "flush", "unit", "tflop_per_s", "gb_per_s"}
+    exact = ceilings_of(record)["bfloat16"]
+    assert sent["ceilings"] == {
+        "bfloat16": {
+            "peak": exact.matmul.tflop_per_s * 1e12,
+            "bandwidth": exact.copy.gb_per_s * 1e9,
+        }
+    }
+    assert ExplorerWidget({"x": bare_record()}).records["x"]["ceilings"] == {}
+
+
+# --- arithmetic -------------------------------------------------------------------------------
+
+
+@browser
+def test_places_agree_with_the_library(chromium):
+    draw = random.Random(11)
+    records = []
+    for _ in range(40):
+        record = small_record()
+        record["ceilings"]["bfloat16"] = {
+            "copy": timing(10 ** draw.uniform(-5, 1), bytes=draw.randint(1, 10**12)),
+            "matmul": timing(10 ** draw.uniform(-5, 1), flops=draw.randint(1, 10**15)),
+        }
+        counts = [{"flops": 10**15, "bytes": 10**12} for _ in range(30)]
+        record["rows"] = [
+            a_row("ladder", "one", SIZE, 10 ** draw.uniform(-7, 1))
+            | {name: draw.randint(1, most) for name, most in count.items()}
+            for count in counts
+        ]
+        records.append(record)
+    sent = [ExplorerWidget({"x": record}).records["x"] for record in records]
+    expression = "c.rows.map((row) => m.placeOf(c, row))"
+    got = numbers(in_browser(chromium, "records.js", expression, sent))
+    bounds = []
+    for record, results in zip(records, got, strict=True):
+        ceilings = ceilings_of(record)["bfloat16"]
+        for row, result in zip(record["rows"], results, strict=True):
+            expected = roofline.place(ceilings, row["flops"], row["bytes"], row["p50"])
+            expected["leastSeconds"] = expected.pop("least_seconds")
+            bounds.append(expected.pop("bound"))
+            assert result.pop("bound") == bounds[-1]
+            assert result == pytest.approx(expected, rel=1e-9)
+    assert len(bounds) == 1200
+    assert min(map(bounds.count, ("memory", "compute"))) > 100
+
+
+@browser
+def test_no_place_without_ceilings_or_counts(chromium):
+    record = ExplorerWidget({"x": small_record()}).records["x"]
+    row = record["rows"][0]
+    others = [row | {"dtype": "float32"}, row | {"flops": 0}]
+    others += [{k: v for k, v in row.items() if k != name} for name in ("flops", "bytes")]
+    cases = [[record, row], *([record, other] for other in others)]
+    got = numbers(in_browser(chromium, "records.js", "m.placeOf(...c)", cases))
+    assert got[0]["bound"] == "compute"
+    assert got[1:] == [None] * 4
+
+
+def ratio_of(rows, kernel, reference):
+    """The rule in other words: a pair that was measured, else two medians of the same work."""
+    if kernel == reference:
+        return 1, "itself"
+    pairs = {
+        (r["kernel"], r["reference"]): r["ratio"] for r in reversed(rows) if r.get("reference")
+    }
+    if (kernel, reference) in pairs:
+        return pairs[kernel, reference], "paired"
+    if (reference, kernel) in pairs:
+        return 1 / pairs[reference, kernel], "paired"
+    first = {r["kernel"]: r for r in reversed(rows)}
+    if not {kernel, reference} <= set(first):
+        return None
+    if first[kernel]["flops"] != first[reference]["flops"]:
+        return None
+    return first[reference]["p50"] / first[kernel]["p50"], "medians"
+
+
+@browser
+def test_ratios(chromium):
+    draw = random.Random(12)
+    cases = []
+    for _ in range(1000):
+        rows = []
+        for _ in range(draw.randint(1, 6)):
+            kernel, reference = draw.choices("abcd", k=2)
+            row = {"kernel": kernel, "p50": draw.random() + 0.1, "flops": draw.choice([1, 1, 1, 2])}
+            if reference != kernel and draw.random() < 0.5:
+                row |= {"reference": reference, "ratio": draw.random() + 0.1}
+            rows.append(row)
+        cases.append([rows, *draw.choices("abcd", k=2)])
+    got = numbers(in_browser(chromium, "records.js", "m.compared(...c)", cases))
+    kinds = []
+    for case, result in zip(cases, got, strict=True):
+        expected = ratio_of(*case)
+        kinds.append(expected and expected[1])
+        if expected is None:
+            assert result is None
+        else:
+            assert (result["value"], result["how"]) == (pytest.approx(expected[0]), expected[1])
+    assert min(map(kinds.count, (None, "itself", "paired", "medians"))) > 50
+
+
+@browser
+def test_ratios_by_hand(chromium):
+    rows = small_record()["rows"]
+    pairs = [("second", "first"), ("first", "second"), ("third", "first"), ("third", "third")]
+    pairs.append(("third", "second"))
+    got = numbers(
+        in_browser(chromium, "records.js", "m.compared(...c)", [[rows, *p] for p in pairs])
+    )
+    assert got == [
+        {"value": 4.5, "how": "paired", "spread": 0.021},
+        {"value": 1 / 4.5, "how": "paired", "spread": 0.021},
+        {"value": 8.0, "how": "medians", "spread": None},
+        {"value": 1, "how": "itself", "spread": None},
+        {"value": 1.8, "how": "paired", "spread": None},
+    ]
+
+
+def agreeing(rows, wanted):
+    return [r for r in rows if all(r.get(k) == v for k, v in wanted.items() if v is not None)]
+
+
+@browser
+def test_choices_always_leave_rows(chromium):
+    """Each value that is offered has rows, given the choices before it; refusals are told."""
+    rows = ExplorerWidget({"gpu": gpu_record()}).records["gpu"]["rows"]
+    draw = random.Random(13)
+    values = {key: [*dict.fromkeys(r.get(key) for r in rows), None, 7] for key in CHOICES}
+    cases = [{key: draw.choice(values[key]) for key in CHOICES} for _ in range(1000)]
+    cases += [dict.fromkeys(CHOICES)]
+    got = numbers(
+        in_browser(chromium, "records.js", "m.choose(c[0], c[1])", [[rows, c] for c in cases])
+    )
+    for asked, result in zip(cases, got, strict=True):
+        left, taken = rows, result["taken"]
+        for key in CHOICES:
+            known = {r[key] for r in left if key in r}
+            assert sorted(result["offered"][key]) == sorted(known)
+            refused = asked[key] is not None and asked[key] not in known
+            assert (key in result["refused"]) == refused
+            if asked[key] in known:
+                assert taken[key] == asked[key]
+            elif not known:
+                assert taken[key] is None
+            else:
+                usual = max(known) if key in ("n", "T", "head_dim", "B", "h") else left[0][key]
+                assert taken[key] == usual
+            left = agreeing(left, {key: taken[key]})
+        assert result["rows"] == left
+        assert left
+
+
+@browser
+def test_one_row_a_kernel(chromium):
+    """The GPU's Triton has two rows a size: the one beside the reference that is asked for."""
+    rows = agreeing(gpu_record()["rows"], {"group": "forward", "T": 1024, "head_dim": 64})
+    assert [r["kernel"] for r in rows] == [FAST, "Triton", "SDPA cuDNN", "Triton"]
+    for reference, expected in ((FAST, rows[1]), ("SDPA cuDNN", rows[3]), ("Triton", rows[1])):
+        expression = "m.fastestFirst(...c)"
+        (got,) = numbers(in_browser(chromium, "records.js", expression, [[rows, reference]]))
+        assert [r["kernel"] for r in got] == ["SDPA cuDNN", "Triton", FAST]
+        assert got[1] == expected
+
+
+@browser
+def test_series_keep_the_other_choices(chromium):
+    rows = gpu_record()["rows"]
+    taken = dict.fromkeys(CHOICES) | {"group": "forward", "pass": "forward", "dtype": "bfloat16"}
+    taken |= {"T": 4096, "head_dim": 64, "B": 4, "h": 32, "record": "other", "chart": "T"}
+    cases = [[rows, taken, "T"], [rows, taken, "head_dim"], [rows, taken, "n"]]
+    cases.append([rows, taken | {"group": "grid", "head_dim": 64}, "T"])
+    along_T, along_d, along_n, grid = numbers(
+        in_browser(chromium, "records.js", "m.series(...c)", cases)
+    )
+    assert [stop["x"] for stop in along_T] == [1024, 4096, 16384]
+    assert [stop["taken"]["B"] for stop in along_T] == [16, 4, 1]  # it may follow the length
+    for stop in along_T:
+        about = {"group": "forward", "T": stop["x"], "head_dim": 64}
+        assert stop["rows"] == agreeing(rows, about)
+    assert [(stop["x"], stop["taken"]["h"]) for stop in along_d] == [(64, 32), (128, 16)]
+    assert along_n == []
+    assert [stop["x"] for stop in grid] == [1024]  # at 16384 only head_dim = 128 was measured
+
+
+@browser
+def test_numbers_as_text(chromium):
+    cases = {
+        "timeText": [
+            (1.234, "1.23 s"),
+            (0.0427, "42.7 ms"),
+            (0.1, "100 ms"),
+            (9.9996e-4, "1,000 µs"),
+            (2e-9, "2.00 ns"),
+            (5e-11, "0.0500 ns"),
+            (12345.6, "12,300 s"),
+        ],
+        "speedText": [(989e12, "989 TFLOP/s"), (4.53e10, "45.3 GFLOP/s"), (2e4, "0.0200 MFLOP/s")],
+        "memoryText": [(12_345_678, "12.3 MB"), (999, "999 B"), (3e9, "3.00 GB")],
+        "three": [
+            (1, "1.00"),
+            (0.00194, "0.00194"),
+            (3.1e-5, "3.10e−5"),
+            (0, "0.00"),
+            (99.96, "100"),
+            (999_600, "1.00e6"),
+            (1.5e9, "1.50e9"),
+        ],
+        "percent": [(0.416, "42 %"), (0.0213, "2.1 %"), (9e-5, "< 0.01 %"), (12.3, "1,230 %")],
+    }
+    for name, pairs in cases.items():
+        given, expected = zip(*pairs, strict=True)
+        got = numbers(in_browser(chromium, "records.js", f"m.{name}(c)", list(given)))
+        assert got == list(expected), name
+
+
+@browser
+def test_axes_hold_their_values(chromium):
+    draw = random.Random(14)
+    cases = [[10 ** draw.uniform(-6, 6) for _ in range(draw.randint(1, 9))] for _ in range(300)]
+    expression = """(() => {
+        const axis = m.axisOf(c, 12);
+        const places = c.map(m.scale(axis, 200, 20));
+        return [axis, m.ticks(axis, 6), places, m.apart(places, 14, 0, 220)];
+    })()"""
+    got = numbers(in_browser(chromium, "chart.js", expression, cases))
+    for values, (axis, ticks, places, labels) in zip(cases, got, strict=True):
+        assert axis["log"] == (max(values) / min(values) > 12)
+        assert all(20 <= place <= 200 for place in places)
+        order = [places[i] for i in sorted(range(len(values)), key=values.__getitem__)]
+        assert order == sorted(order, reverse=True)
+        assert 2 <= len(ticks) <= 8
+        assert ticks == sorted(ticks)
+        assert all(axis["low"] <= tick <= axis["high"] for tick in ticks)
+        ordered = sorted(range(len(places)), key=places.__getitem__)
+        gaps = [labels[b] - labels[a] for a, b in itertools.pairwise(ordered)]
+        assert all(gap > 14 - 1e-9 for gap in gaps)
+        assert all(-1e-9 <= label <= 220 + 1e-9 for label in labels)
+
+
+# --- the page ---------------------------------------------------------------------------------
+
+
+def both():
+    return ExplorerWidget({"cpu": small_record(), "gpu": gpu_record()})
+
+
+def select(page, name):
+    return page.get_by_role("combobox", name=name, exact=True)
+
+
+def bar(percent):
+    return re.compile(f"^--heat: ?{re.escape(f'{percent:.1f}')}%;?$")
+
+
+def kernels(page):
+    expect(page.locator(".hydra-results tbody tr").first).to_be_visible()
+    names = page.locator(".hydra-results tbody button").all_inner_texts()
+    return [re.sub(r"^\d+\s+", "", name) for name in names]
+
+
+def cells(page, i):
+    return page.locator(".hydra-results tbody tr").nth(i).locator("td")
+
+
+SECOND = (
+    "second: 2.00 ms, 4.50 × as fast as first (paired, ± 2.1 %), < 0.01 % of the roof, bound by "
+    "compute. The roof allows 26.6 ns. Largest relative error against float64: 0.00310. "
+    "Most memory held beside the inputs: 12.3 MB."
+)
+
+
+@browser
+def test_one_record(widget_page):
+    page = widget_page(ExplorerWidget({"x": small_record()}, kernel="second"))
+    labels = page.locator(".hydra-controls label:visible > span").all_inner_texts()
+    assert labels == ["Ratio to", "Show"]
+    expect(page.locator(".hydra-note").first).to_have_text(
+        "AMD EPYC, 2 threads, 2026-01-02; python 3.12.1, torch 2.13.0, cuda 13.0, numpy 2.4.6."
+    )
+    expect(page.locator("caption")).to_have_text(
+        "B = 1, h = 2, T = 64, head_dim = 16, bfloat16, forward; fastest first"
+    )
+    assert kernels(page) == ["third", "second", "first"]
+    expect(page.locator("thead th")).to_have_text(
+        ["kernel", "time p20–p80", "MFLOP/s GB/s", "ratio how", "of roof bound"]
+    )
+    expect(cells(page, 1)).to_have_text(
+        ["2.00 ms 1.90–2.20", "133 0.00819", "4.50 paired", "< 0.01 % compute"]
+    )
+    expect(cells(page, 0)).to_have_text(
+        ["1.00 ms 0.950–1.10", "266 0.0164", "8.00 medians", "< 0.01 % compute"]
+    )
+    expect(page.locator(".hydra-summary")).to_have_text(SECOND)
+    expect(page.locator(".hydra-picked text")).to_have_text("2")
+    expect(page.locator(".hydra-point text")).to_have_text(["1", "2", "3"])
+    expect(page.locator("figcaption")).to_have_text(
+        "Roofline in bfloat16: no more than a copy allows (1,000 GB/s), nor more than a square "
+        "matmul reaches (10.0 TFLOP/s), both measured."
+    )
+
+
+@browser
+def test_a_bare_record(widget_page):
+    page = widget_page(ExplorerWidget({"x": bare_record()}))
+    expect(page.locator("figure")).to_be_hidden()
+    assert kernels(page) == ["quick one", "slow one"]
+    expect(cells(page, 1)).to_have_text(["3.00 s 3.00–6.00", "– –", "1.00 itself", "– –"])
+    expect(page.locator(".hydra-summary")).to_have_text(
+        "quick one: 2.00 ns, 1.50e9 × as fast as slow one (ratio of medians)."
+    )
+
+
+@browser
+def test_rows_by_pointer_and_keyboard(widget_page):
+    page = widget_page(ExplorerWidget({"x": small_record()}))
+    summary, pressed = page.locator(".hydra-summary"), page.locator("button[aria-pressed=true]")
+    expect(summary).to_contain_text("third: 1.00 ms, 8.00 × as fast as first (ratio of medians)")
+    cells(page, 1).nth(2).click()  # anywhere in the row
+    expect(summary).to_have_text(SECOND)
+    expect(pressed).to_have_text("2 second")
+    page.locator(".hydra-point circle").nth(2).click()
+    expect(summary).to_contain_text("first: 8.00 ms, the reference, < 0.01 % of the roof")
+    expect(page.locator(".hydra-chosen button")).to_have_text("3 first")
+    expect(page.locator(".hydra-results [tabindex='0']")).to_have_text("3 first")
+    page.locator(".hydra-results [tabindex='0']").focus()
+    page.keyboard.press("ArrowUp")
+    expect(summary).to_have_text(SECOND)
+    expect(pressed).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(summary).to_contain_text("third: ")
+    expect(page.locator(".hydra-picked text")).to_have_text("1")
+    expect(pressed).to_be_focused()
+
+
+@browser
+def test_reference_and_what_is_shown(widget_page):
+    page = widget_page(ExplorerWidget({"x": small_record()}, kernel="second"))
+    select(page, "Ratio to").select_option("second")
+    expect(cells(page, 0).nth(2)).to_have_text("1.80 paired")
+    expect(cells(page, 2).nth(2)).to_have_text("0.222 paired")
+    expect(page.locator(".hydra-summary")).to_contain_text("second: 2.00 ms, the reference, ")
+    select(page, "Ratio to").focus()
+    page.keyboard.press("ArrowDown")
+    expect(cells(page, 1).nth(2)).to_have_text("0.556 paired")
+    for name, column, heats in (
+        ("time", 0, [12.5, 25, 100]),
+        ("FLOP/s", 1, [100, 50, 12.5]),
+        ("ratio", 2, [100, 55.6, 12.5]),
+    ):
+        select(page, "Show").select_option(name)
+        bars = page.locator("td.hydra-bar")
+        expect(bars).to_have_count(3)
+        for i, heat in enumerate(heats):
+            expect(cells(page, i).nth(column)).to_have_attribute("style", bar(heat))
+    select(page, "Show").focus()
+    page.keyboard.press("ArrowUp")
+    expect(cells(page, 0).nth(1)).to_have_attribute("style", bar(100))
+
+
+@browser
+def test_device_group_and_sizes(widget_page):
+    page = widget_page(both())
+    device = select(page, "Device")
+    expect(device.locator("option")).to_have_text(["AMD EPYC", "NVIDIA H200"])
+    device.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".hydra-note").first).to_have_text(
+        "Made up. NVIDIA H200, 2026-02-03; python 3.12.1, torch 2.13.0, cuda 13.0, numpy 2.4.6."
+    )
+    caption = page.locator("caption")
+    expect(caption).to_contain_text("B = 1, h = 16, T = 16384, head_dim = 128, bfloat16, forward")
+    select(page, "Length T").select_option("1024")
+    expect(caption).to_contain_text("B = 16, h = 16, T = 1024, head_dim = 128")
+    select(page, "head_dim").select_option("64")
+    expect(caption).to_contain_text("B = 16, h = 32, T = 1024, head_dim = 64")
+    assert kernels(page) == ["SDPA cuDNN", "Triton", FAST]
+    select(page, "Ratio to").select_option("SDPA cuDNN")
+    expect(cells(page, 1).nth(2)).to_have_text("0.891 paired")
+
+    group = select(page, "Measured")
+    group.select_option("query rows split or not")
+    expect(caption).to_contain_text("B = 16, h = 32, T = 1024, head_dim = 64")
+    # Two sizes differ in the batch alone; the ratio's kernel is not in this group.
+    expect(select(page, "Ratio to")).to_have_value("Triton, one program a head")
+    select(page, "Batch B").select_option("1")
+    expect(caption).to_contain_text("B = 1, h = 12, T = 1024, head_dim = 64")
+    group.select_option("head_dim in small steps")
+    expect(caption).to_contain_text("B = 4, h = 16, T = 2048, head_dim = 64")
+    expect(page.locator("[data-ready] > [role=status]")).to_be_empty()
+    group.select_option("matrix product, softmax")
+    expect(caption).to_contain_text("n = 4096, bfloat16, forward")
+    expect(cells(page, 0)).to_have_text(["30.0 µs 28.5–33.0", "– 2,240", "– other work", "– –"])
+    expect(page.locator(".hydra-summary")).to_contain_text(
+        "torch.softmax: 30.0 µs, not the same work as torch.mm. "
+    )
+    group.select_option("fused kernels, with gradients")
+    expect(caption).to_contain_text("forward+backward; fastest first")
+    page.wait_for_url("**#explorer.group=backward&explorer.record=gpu")
+
+
+@browser
+def test_charts(widget_page):
+    page = widget_page(both(), fragment="#explorer.record=gpu")
+    chart, caption = select(page, "Chart"), page.locator("figcaption")
+    expect(chart.locator("option")).to_have_text(["roofline", "along T", "along head_dim"])
+    expect(caption).to_contain_text("Roofline in bfloat16")
+    chart.select_option("along T")
+    expect(caption).to_have_text(
+        "Time along T; B changes with it. The dashed line is what the table shows."
+    )
+    expect(page.locator(".hydra-path")).to_have_count(3)
+    assert sorted(page.locator(".hydra-point text").all_text_contents()) == ["1", "2", "3"]
+    page.locator(".hydra-path").nth(2).locator("circle").first.click()
+    expect(page.locator(".hydra-path.hydra-picked")).to_have_count(1)
+    expect(page.locator(".hydra-summary")).to_contain_text(f"{FAST}: ")
+    select(page, "Show").select_option("ratio")
+    expect(caption).to_contain_text(f"Times as fast as {FAST} along T")
+    # The polyline of the ratio to cuDNN is flat where all three ratios are the same.
+    points = page.locator(".hydra-picked polyline").get_attribute("points").split(" ")
+    assert len({point.split(",")[1] for point in points}) == 1
+    chart.focus()
+    page.keyboard.press("ArrowDown")
+    expect(caption).to_contain_text("along head_dim; h changes with it.")
+    select(page, "Measured").select_option("head_dim in small steps")
+    expect(caption).to_contain_text("along head_dim. ")
+    expect(page.locator(".hydra-path circle")).to_have_count(30)
+    select(page, "Measured").select_option("the ladder: loops to fused")
+    expect(chart).to_have_value("roofline")  # its two lengths are fewer than its kernels
+    select(page, "Length T").select_option("1024")
+    select(page, "Chart").select_option("along T")
+    # It is not in the table at this length, hence it stands there by its name.
+    expect(page.locator(".hydra-point text", has_text="Python loops")).to_have_count(1)
+
+
+@browser
+def test_a_kernel_that_was_not_measured_there(widget_page):
+    widget = ExplorerWidget({"gpu": gpu_record()}, group="ladder", T=32, kernel="Python loops")
+    page = widget_page(widget)
+    expect(page.locator(".hydra-chosen")).to_have_count(1)
+    select(page, "Length T").select_option("1024")
+    expect(page.locator(".hydra-summary")).to_have_text(
+        "Python loops was not measured at this size."
+    )
+    expect(page.locator(".hydra-chosen")).to_have_count(0)
+
+
+@browser
+def test_links(widget_page):
+    page = widget_page(
+        both(),
+        fragment="#explorer.record=gpu&explorer.group=backward&explorer.direction=forward%2Bbackward"
+        "&explorer.T=4096&explorer.head_dim=64&explorer.reference=Triton&explorer.show=ratio"
+        "&explorer.chart=T&explorer.kernel=SDPA%20flash&explorer.B=null",
+    )
+    expect(page.locator("caption")).to_contain_text("T = 4096, head_dim = 64, bfloat16, forward+b")
+    expect(page.locator("figcaption")).to_contain_text("Times as fast as Triton along T")
+    sentence = page.locator(".hydra-summary").inner_text()
+    assert sentence.startswith("SDPA flash: 3.78 ms, 0.918 × as fast as Triton (paired, ± 1 %), ")
+    select(page, "head_dim").select_option("128")
+    page.wait_for_url("**measured.head_dim=128*")
+    page.reload()
+    page.wait_for_selector("[data-ready=explorer]")
+    expect(select(page, "head_dim")).to_have_value("128")
+    expect(select(page, "Length T")).to_have_value("4096")
+    expect(page.locator(".hydra-summary")).to_contain_text("SDPA flash: ")
+
+
+NONSENSE = ("T=63", "T=1024.5", "group=none", "record=x", "show=null", "chart=pie", "kernel=x")
+NONSENSE += ("direction=backward", "reference=x", "records=1", "pass=forward", "name=x")
+
+
+@browser
+def test_a_link_that_makes_no_sense_is_told_so(widget_page):
+    page = widget_page(both(), fragment="#explorer.T=false")
+    problem = page.locator("[data-ready=explorer] > .hydra-problem").last
+    for asked in ("T=false", *NONSENSE):
+        page.evaluate("hash => { location.hash = hash; }", f"measured.{asked}")
+        trait, value = asked.split("=")
+        expect(problem).to_have_text(
+            f"The link asks for {trait} = {value}, which this widget cannot show."
+        )
+        assert kernels(page) == ["third", "second", "first"]
+
+
+@browser
+def test_a_link_to_what_was_not_measured_together_is_told_so(widget_page):
+    fragment = "#explorer.T=4096&explorer.group=forward&explorer.reference=Triton&explorer.chart=n"
+    page = widget_page(both(), fragment=fragment)
+    told = page.locator("[data-ready] > [role=status]")
+    expect(told).to_have_text(
+        "Not measured here: Measured = forward. Not measured here: Length T = 4096. "
+        "Not measured here: Ratio to = Triton. Not measured here: Chart = n."
+    )
+    assert kernels(page) == ["third", "second", "first"]
+    select(page, "Ratio to").select_option("third")
+    expect(told).to_be_empty()  # what could not be had is asked for no longer
+
+
+@browser
+def test_two_records_of_one_device(widget_page):
+    page = widget_page(ExplorerWidget({"yours": small_record(), "book": bare_record()}))
+    names = select(page, "Device").locator("option")
+    expect(names).to_have_text(["AMD EPYC (yours)", "AMD EPYC (book)"])
+
+
+@browser
+def test_nothing_leaves_the_page(widget_page):
+    widget = ExplorerWidget({"gpu": gpu_record()}, group="ladder", T=1024)
+    page = widget_page(widget, scheme="dark")
+    for width in (320, 360, 440, 520, 640, 760, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        outer = page.locator(".hydra-results").bounding_box()
+        inner = page.locator(".hydra-results table").bounding_box()
+        assert inner["width"] <= outer["width"] + 0.5, width
+
+
+@browser
+def test_every_record_of_the_book_can_be_shown(widget_page):
+    records = {path.stem: json.loads(path.read_text("utf-8")) for path in FOLDER.glob("*.json")}
+    records = {name: r for name, r in records.items() if "ceilings" in r and r.get("rows")}
+    if not records:
+        pytest.skip("no record with rows and ceilings yet")
+    page = widget_page(ExplorerWidget(records))
+    for name, record in records.items():
+        if len(records) > 1:
+            select(page, "Device").select_option(name)
+        device = record["environment"]["device"]
+        expect(page.locator(".hydra-note").first).to_contain_text(device)
+        expect(page.locator(".hydra-note").first).to_contain_text(
+            record["environment"]["date"][:10]
+        )
+        for group in dict.fromkeys(r["group"] for r in record["rows"]):
+            if len({r["group"] for r in record["rows"]}) > 1:
+                select(page, "Measured").select_option(group)
+            first = page.locator(".hydra-results tbody td").first
+            expect(first).to_have_text(re.compile(r"^[\d.,]+ (s|ms|µs|ns)"))
+            assert statistics.fmean(len(k) for k in kernels(page)) > 2

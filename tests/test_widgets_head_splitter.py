@@ -1,0 +1,199 @@
+"""The head splitter: its arithmetic and refusals against the library, every control, links."""
+
+import random
+
+import pytest
+import torch
+import traitlets
+from playwright.sync_api import expect
+
+from hydra_lib import heads
+from hydra_lib.multihead import MultiHeadAttention
+from hydra_lib.widgets import HeadSplitterWidget
+from tests.conftest import in_browser, numbers
+
+browser = pytest.mark.browser
+
+
+def refusal(d_model, n_heads):
+    """The library's message; empty when it takes the numbers."""
+    try:
+        heads.HeadConfig(d_model, n_heads)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("setting", [{"d_model": 0}, {"n_heads": 0}, {"d_model": 65537}])
+def test_bad_settings(setting):
+    (name,) = setting
+    with pytest.raises(traitlets.TraitError, match=name):
+        HeadSplitterWidget(**setting)
+
+
+def test_numbers_that_do_not_divide_are_a_setting():
+    assert HeadSplitterWidget(d_model=768, n_heads=7).n_heads == 7
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+@browser
+def test_refusals_are_the_library_s_word_for_word(chromium):
+    draw = random.Random(7)
+    cases = [[draw.randint(1, 4096), draw.randint(1, 96)] for _ in range(700)]
+    cases += [[draw.randint(-2, 40), draw.randint(-2, 60)] for _ in range(500)]
+    got = numbers(in_browser(chromium, "heads.js", "m.refusal(c[0], c[1])", cases))
+    assert got == [refusal(*case) for case in cases]
+    assert 50 < got.count("") < 1150  # both kinds occur
+
+
+@browser
+def test_shapes_and_parameters_agree_with_the_library(chromium):
+    draw = random.Random(8)
+    cases = []
+    for _ in range(1000):
+        n_heads = draw.randint(1, 7)
+        cases.append(
+            [n_heads * draw.randint(1, 5), n_heads, draw.randint(1, 3), draw.randint(1, 4)]
+        )
+    expression = "{...m.shapes(...c), count: m.parameters(c[0])}"
+    got = numbers(in_browser(chromium, "heads.js", f"({expression})", cases))
+    generator = torch.Generator().manual_seed(9)
+    for (d_model, n_heads, batch, T), result in zip(cases, got, strict=True):
+        config = heads.HeadConfig(d_model, n_heads)
+        layer = MultiHeadAttention(config, generator=generator)
+        x = torch.randn(batch, T, d_model, generator=generator)
+        with torch.no_grad():
+            steps = layer.trace(x, x, x)._asdict()
+        count = result.pop("count")
+        assert count == config.parameters() == sum(w.numel() for w in layer.parameters())
+        assert result == {name: list(steps[name].shape) for name in result}
+        assert list(result) == ["q", "q_heads", "weights", "heads", "merged", "output"]
+
+
+# --- controls -------------------------------------------------------------------------------------
+
+
+def expect_config(page, d_model, n_heads):
+    """The page shows what the library says about these numbers, or its message and nothing else."""
+    for name, value in (("d_model", d_model), ("n_heads", n_heads)):
+        slider = page.get_by_role("slider", name=name)
+        expect(slider.locator("xpath=../output")).to_have_text(str(value))
+        expect(page.get_by_label(f"or type {name}")).to_have_value(str(value))
+    message = refusal(d_model, n_heads)
+    expect(page.locator("[data-ready=head_splitter] > p[role=alert]").first).to_have_text(message)
+    table, summary = page.locator("table"), page.locator(".hydra-summary")
+    if message:
+        expect(table).to_be_hidden()
+        expect(page.locator("figure")).to_be_hidden()
+        expect(summary).to_be_hidden()
+        return
+    config = heads.HeadConfig(d_model, n_heads)
+    d_k = config.head_dim
+    expect(table.locator("td:nth-of-type(2)")).to_have_text(
+        [
+            f"(2, 5, {d_model})",
+            f"(2, {n_heads}, 5, {d_k})",
+            f"(2, {n_heads}, 5, {d_k})",
+            f"(2, 5, {d_model})",
+            f"(2, 5, {d_model})",
+        ]
+    )
+    expect(table).to_contain_text(f"weights (2, {n_heads}, 5, 5) @ v")
+    expect(page.locator("figcaption")).to_contain_text(f"{n_heads} × head_dim = {d_k}")
+    expect(summary).to_have_text(
+        f"head_dim = {d_model} / {n_heads} = {d_k}. W_Q, W_K, W_V and W_O hold 4 × {d_model}² = "
+        f"{config.parameters():,} parameters, however many heads share them."
+    )
+    share = page.locator(".hydra-heads").evaluate("bar => bar.style.getPropertyValue('--share')")
+    assert float(share.rstrip("%")) == pytest.approx(100 / n_heads if n_heads <= 128 else 100)
+
+
+@browser
+def test_sliders_by_keyboard_and_pointer(widget_page):
+    page = widget_page(HeadSplitterWidget())
+    expect_config(page, 768, 12)
+    page.get_by_role("slider", name="n_heads").focus()
+    page.keyboard.press("ArrowRight")
+    expect_config(page, 768, 13)
+    page.keyboard.press("Home")
+    expect_config(page, 768, 1)
+    page.get_by_role("slider", name="d_model").focus()
+    page.keyboard.press("ArrowLeft")
+    expect_config(page, 760, 1)
+    page.keyboard.press("End")
+    expect_config(page, 2048, 1)
+    for name, share, numbers_after in (("n_heads", 1, (2048, 64)), ("d_model", 0, (8, 64))):
+        box = page.get_by_role("slider", name=name).bounding_box()
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + box["width"] / 2, middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + share * box["width"], middle, steps=4)
+        page.mouse.up()
+        expect_config(page, *numbers_after)
+
+
+@browser
+def test_fields_and_presets(widget_page):
+    page = widget_page(HeadSplitterWidget(d_model=10, n_heads=3))
+    expect_config(page, 10, 3)
+    field = page.get_by_label("or type n_heads")
+    for typed, n_heads in (("5", 5), (" 10 ", 10), ("11", 11), ("65536", 65536), ("2", 2)):
+        field.click()
+        field.fill(typed)
+        field.press("Enter")
+        expect_config(page, 10, n_heads)
+    for typed, message in (
+        ("0", "n_heads must be a positive integer, got 0"),
+        ("-3", "n_heads must be a positive integer, got -3"),
+        ("2.5", "n_heads must be a positive integer, got 2.5"),
+        ("many", "n_heads must be a positive integer, got many"),
+        ("", "n_heads must be a positive integer, got nothing"),
+        ("65537", "n_heads is at most 65536 here, got 65537"),
+    ):
+        field.fill(typed)
+        field.press("Enter")
+        expect(field.locator("xpath=../span[@role='alert']")).to_have_text(message)
+        expect(field).to_have_attribute("aria-invalid", "true")
+        expect(page.locator(".hydra-summary")).to_contain_text("head_dim = 10 / 2 = 5.")
+    page.get_by_label("or type d_model").fill("4096")
+    page.keyboard.press("Tab")
+    expect_config(page, 4096, 2)  # the other field is right again
+    expect(field).to_have_attribute("aria-invalid", "false")
+
+    preset = page.get_by_label("Preset")
+    expect(preset).to_have_value("")
+    for name, config in (
+        ("ANDREA-12M", heads.ANDREA_12M),
+        ("ANDREA-120M", heads.ANDREA_120M),
+        ("ANDREA-480M", heads.ANDREA_480M),
+        ("base Transformer", heads.BASE_TRANSFORMER),
+    ):
+        preset.select_option(name)
+        expect_config(page, config.d_model, config.n_heads)
+    preset.focus()
+    page.keyboard.press("ArrowUp")
+    expect_config(page, 1536, 24)
+    page.wait_for_url("**#head_splitter.d_model=1536&head_splitter.n_heads=24")
+    page.reload()
+    page.wait_for_selector("[data-ready=head_splitter]")
+    expect_config(page, 1536, 24)
+    expect(preset).to_have_value("ANDREA-480M")
+
+
+@browser
+def test_a_link_may_ask_for_numbers_that_do_not_divide(widget_page):
+    page = widget_page(HeadSplitterWidget(), fragment="#head_splitter.n_heads=7")
+    expect_config(page, 768, 7)
+
+
+@browser
+@pytest.mark.parametrize("asked", ["d_model=0", "n_heads=65537", "n_heads=2.5", "n_heads=x", "h=1"])
+def test_a_link_that_makes_no_sense_is_told_so(widget_page, asked):
+    page = widget_page(HeadSplitterWidget(), fragment=f"#head_splitter.{asked}")
+    trait, value = asked.split("=")
+    expect(page.locator("[data-ready=head_splitter] > .hydra-problem").last).to_have_text(
+        f"The link asks for {trait} = {value}, which this widget cannot show."
+    )
+    expect_config(page, 768, 12)

@@ -1,0 +1,689 @@
+"""The head viewer: its language and model against the library, every control, links."""
+
+import base64
+import json
+import random
+import re
+
+import numpy as np
+import pytest
+import torch
+import traitlets
+from playwright.sync_api import expect
+
+from hydra_lib.heads import HeadConfig
+from hydra_lib.toy.ablation import ablate
+from hydra_lib.toy.language import JOBS, SYMBOLS, Reader, corpus, encode
+from hydra_lib.toy.model import ToyModel, stored
+from hydra_lib.toy.roles import role_scores, role_targets
+from hydra_lib.widgets import HeadViewerWidget
+from hydra_lib.widgets.head_viewer import check_document
+from tests.conftest import in_browser, numbers
+
+browser = pytest.mark.browser
+
+TEXT = "^ab[cd]bBx(e)x*Ba"
+LAYERS, HEADS = 2, 6
+
+
+def spelled(ids):
+    return "".join(SYMBOLS[i] for i in ids)
+
+
+def small(layers=1, n_heads=4, **options):
+    generator = torch.Generator().manual_seed(3)
+    return ToyModel(HeadConfig(8, n_heads), layers, generator=generator, **options)
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def huge():
+    model = small()
+    with torch.no_grad():
+        model.layers[0].W_k.weight[0, 0] = 1e5
+    return model
+
+
+@pytest.mark.parametrize(
+    ("setting", "error", "message"),
+    [
+        ({"model": torch.nn.Linear(2, 2)}, TypeError, "model must be a ToyModel, got Linear"),
+        ({"model": small(symbols=41)}, ValueError, "model must be over 40 symbols, got 41"),
+        (
+            {"model": huge()},
+            ValueError,
+            "weights must be finite in half precision, but not so: layers.0.W_k.weight",
+        ),
+        ({"text": "^aé!"}, ValueError, f"the symbols are {SYMBOLS}, got !, é"),
+        ({"text": ""}, ValueError, "text must have 2 to 48 symbols, got 0"),
+        ({"text": "^"}, ValueError, "text must have 2 to 48 symbols, got 1"),
+        ({"text": "^" + "a" * 48}, ValueError, "text must have 2 to 48 symbols, got 49"),
+        ({"text": "abc"}, ValueError, "text must start with ^, got a"),
+        (
+            {"text": "^ab(c)c"},
+            ValueError,
+            "after '^ab(c)' comes one of 'b', got 'c'",
+        ),
+        ({"layer": 2}, ValueError, "layer must lie in 0 … 1, got 2"),
+        ({"layer": -1}, ValueError, "layer must lie in 0 … 1, got -1"),
+        ({"head": 6}, ValueError, "head must lie in 0 … 5, got 6"),
+        ({"model": small(), "layer": 1}, ValueError, "layer must lie in 0 … 0, got 1"),
+        ({"text": "^ab", "position": 3}, ValueError, "position must lie in 0 … 2, got 3"),
+        ({"position": -1}, ValueError, "position must lie in 0 … 39, got -1"),
+    ],
+)
+def test_bad_settings(setting, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        HeadViewerWidget(**setting)
+
+
+def test_bad_changes():
+    widget = HeadViewerWidget(text=TEXT, position=16)
+    with pytest.raises(ValueError, match=re.escape("position must lie in 0 … 2, got 16")):
+        widget.text = "^ab"
+    with pytest.raises(ValueError, match=re.escape("text must start with ^, got b")):
+        widget.text = "ba"
+    with pytest.raises(traitlets.TraitError, match="seed"):
+        widget.seed = -1
+    assert (widget.text, widget.position, widget.seed) == (TEXT, 16, 0)
+    widget.set_state({"text": "^ab", "position": 2})  # as a page sends them
+    assert (widget.text, widget.position) == ("^ab", 2)
+
+
+def test_state_travels_as_json_with_the_scores_and_weights_of_the_model():
+    model = stored()
+    widget = HeadViewerWidget(model)
+    state = json.loads(json.dumps(widget.get_state(), allow_nan=False))
+    scores = role_scores(model, corpus(100, seed=1_000_000))
+    assert state["scores"] == {role: x.tolist() for role, x in scores.items()}
+    assert widget.scores["induction"][widget.layer][widget.head] == scores["induction"].max()
+    raw = base64.b64decode(state["weights"]["data"])
+    place = 0
+    for name, shape in state["weights"]["shapes"]:
+        weight = model.state_dict()[name]
+        assert list(weight.shape) == shape
+        part = np.frombuffer(raw, "<f2", weight.numel(), place).astype(np.float32)
+        assert np.array_equal(part.reshape(shape), weight.numpy())
+        place += 2 * weight.numel()
+    assert (place, state["weights"]["n_heads"]) == (len(raw), 6)
+    assert len(raw) == 2 * 22_560
+
+
+def test_a_model_of_another_shape_and_dtype():
+    model = small(layers=3).double()
+    widget = HeadViewerWidget(model, layer=2)
+    assert np.shape(widget.scores["entity"]) == (3, 4)
+    assert model.embed.weight.dtype == torch.float64  # the reader's model is left alone
+    best = np.argmax(widget.scores["induction"][2])
+    assert (widget.layer, widget.head) == (2, best)
+
+
+@pytest.mark.parametrize(("text", "position"), [("^ab", 2), ("^abab", 3), ("^aba(b)a", 6)])
+def test_first_position_is_the_last_look_up_with_an_outcome(text, position):
+    assert HeadViewerWidget(text=text).position == position
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+@browser
+def test_rules_agree_with_the_library(chromium):
+    documents = corpus(1000, seed=5)
+    texts = [spelled(ids[:-1]) for ids in documents.ids]
+    got = numbers(in_browser(chromium, "toy_language.js", "m.annotate(c)", texts))
+    targets = role_targets(documents)
+    answers = (targets["induction"] | targets["bracket"] | targets["entity"]).tolist()
+    jobs, places = documents.job.tolist(), documents.target.tolist()
+    for n, (text, notes) in enumerate(zip(texts, got, strict=True)):
+        reader = Reader()
+        for t, (symbol, note) in enumerate(zip(text, notes, strict=True)):
+            reader.read(symbol)
+            assert note["job"] == reader.job == JOBS[jobs[n][t]]
+            assert note["target"] == reader.target == places[n][t]
+            assert note["choices"] == [list(choice) for choice in reader.choices()]
+        for note, row in zip(notes, answers[n], strict=True):
+            assert note["answers"] == [j for j, found in enumerate(row) if found]
+        entropy = torch.tensor([note["entropy"] for note in notes])
+        torch.testing.assert_close(entropy, documents.entropy[n], rtol=0, atol=1e-6)
+    # In double precision, against the formula written with the library's choices.
+    reader = Reader()
+    for symbol, note in zip(texts[0], got[0], strict=True):
+        reader.read(symbol)
+        p = np.array([p / len(s) for p, s in reader.choices() for _ in s])
+        assert note["entropy"] == pytest.approx(-(p * np.log(p)).sum(), rel=1e-13, abs=1e-15)
+
+
+def refusal(text):
+    """The library's message; empty when it takes the text."""
+    try:
+        check_document(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@browser
+def test_refusals_are_the_library_s_word_for_word(chromium):
+    draw = random.Random(7)
+    documents = [spelled(ids) for ids in corpus(900, seed=6).ids]
+    cases = ["", "^", "a", "^a'", '^a"', "^a\\", "\\'\"", "^a😀", "😀", "^a😀b" + 46 * "c", "é^"]
+    for text in documents:
+        length, change = draw.randint(0, 49), draw.randint(0, 48)
+        other = draw.choice(SYMBOLS * 3 + "Z0'\\ \"é")
+        cases += [text[:length], (text[:change] + other + text[change + 1 :])[:48]]
+    got = numbers(in_browser(chromium, "toy_language.js", "m.examine(c)", cases))
+    assert [found["problem"] for found in got] == [refusal(case) for case in cases]
+    problems = [found["problem"] for found in got]
+    for kind in ("^$", "^the symbols", "^text must have", "^text must start", "^after '"):
+        assert sum(bool(re.search(kind, problem)) for problem in problems) > 10
+    for case, found in zip(cases, got, strict=True):
+        legal = found["legal"]
+        assert case.startswith(legal)
+        assert len(legal) < 2 or refusal(legal) == ""
+        if len(legal) < min(len(case), 48):
+            assert refusal(case[: len(legal) + 1])  # and not a symbol more
+
+
+@browser
+def test_drawn_documents_are_of_the_language(chromium):
+    cases = [[seed, 2 + seed % 47] for seed in range(1000)] + [[7, 48]] * 2 + [[2**32 - 1, 48]]
+    expression = "[m.randomDocument(...c), m.opening(m.randomDocument(...c))]"
+    got = numbers(in_browser(chromium, "toy_language.js", expression, cases))
+    for (_, length), (text, opening) in zip(cases, got, strict=True):
+        assert (len(text), refusal(text)) == (length, "")
+        asked = []
+        reader = Reader()
+        for position, symbol in enumerate(text):
+            reader.read(symbol)
+            asked += [position] if reader.job != "none" and position < length - 1 else []
+        assert opening == (asked[-1] if asked else length - 1)
+    assert len({text for text, _ in got if len(text) > 10}) > 800
+    assert got[1000] == got[1001]
+    # The symbols come as often as the library draws them.
+    ours = "".join(text for text, _ in got[:1000])
+    theirs = "".join(spelled(ids[: 2 + n % 47]) for n, ids in enumerate(corpus(1000, seed=8).ids))
+    for kind in ("([{", ")]}", "*", "ABCDEFGH", "acegikmoqsuw"):
+        shares = [sum(s in kind for s in text) / len(text) for text in (ours, theirs)]
+        assert shares[0] == pytest.approx(shares[1], abs=0.01)
+
+
+FORWARD = """(c.data ? (globalThis.learned = m.readModel(c), "") : (() => {
+    const found = m.forward(globalThis.learned, c.ids, c.off ?? undefined);
+    const parts = [...found.weights.flat(), ...found.heads.flat(), found.logits];
+    const all = new Float64Array(parts.reduce((total, part) => total + part.length, 0));
+    parts.reduce((at, part) => (all.set(part, at), at + part.length), 0);
+    const bytes = new Uint8Array(all.buffer);
+    let text = "";
+    for (let n = 0; n < bytes.length; n += 8192) {
+        text += String.fromCharCode(...bytes.subarray(n, n + 8192));
+    }
+    return btoa(text);
+})())"""
+
+
+def library_forward(model, ids, off):
+    """All weights, head outputs and logits of a batch of one length, (B, everything)."""
+    edit = ablate(off["layer"], off["head"]) if off else None
+    seen = {}
+
+    def keep(layer, heads):
+        seen[layer] = edit(layer, heads) if edit else heads
+        return seen[layer]
+
+    with torch.no_grad():
+        logits = model(ids, keep)
+        x, weights = model.embed(ids), []
+        for index, layer in enumerate(model.layers):
+            y = model.norms[index](x)
+            mask = torch.ones(ids.shape[1], ids.shape[1]).tril().bool()
+            weights.append(layer.trace(y, y, y, mask).weights)
+            x = x + layer.combine(seen[index])
+    parts = [torch.cat(weights, 1), torch.cat(list(seen.values()), 1), logits]
+    return torch.cat([part.flatten(1) for part in parts], 1)
+
+
+@browser
+def test_model_agrees_with_the_library(chromium):
+    draw = random.Random(9)
+    documents = corpus(1040, seed=10).ids.tolist()
+    cases = []
+    for n, ids in enumerate(documents):
+        length = 2 + n % 47 if n < 94 else 2 + n % 15
+        if n % 3 == 0:  # the model does not know the rules
+            ids = [draw.randrange(40) for _ in ids]
+        off = {"layer": length // HEADS % LAYERS, "head": length % HEADS} if n % 2 else None
+        cases.append({"ids": ids[:length], "off": off})
+    weights = HeadViewerWidget().weights
+    got = numbers(in_browser(chromium, "toy_model.js", FORWARD, [weights, *cases]))[1:]
+    results = [torch.frombuffer(bytearray(base64.b64decode(x)), dtype=torch.float64) for x in got]
+    exact, single = stored().double(), stored()
+    groups = {}
+    for n, case in enumerate(cases):
+        off = case["off"]
+        key = (len(case["ids"]), off and off["layer"], off and off["head"])
+        groups.setdefault(key, []).append(n)
+    worst = 0.0
+    for members in groups.values():
+        ids = torch.tensor([cases[n]["ids"] for n in members])
+        ours = torch.stack([results[n] for n in members])
+        off = cases[members[0]]["off"]
+        torch.testing.assert_close(ours, library_forward(exact, ids, off), rtol=0, atol=1e-9)
+        if off is None:  # and what single precision costs, in documents of the language
+            error = (ours - library_forward(single, ids, off)).abs().amax(1)
+            worst = max([worst, *(e.item() for n, e in zip(members, error, strict=True) if n % 3)])
+    assert 1e-7 < worst < 2e-4
+    assert sum(map(len, groups.values())) == 1040
+
+
+@browser
+def test_a_model_of_another_shape_agrees(chromium):
+    model = small(layers=3, n_heads=2)
+    widget = HeadViewerWidget(model)
+    halves = small(layers=3, n_heads=2)
+    halves.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})
+    ids = encode(TEXT)[None]
+    cases = [widget.weights, {"ids": ids[0].tolist(), "off": None}]
+    got = numbers(in_browser(chromium, "toy_model.js", FORWARD, cases))[1]
+    ours = torch.frombuffer(bytearray(base64.b64decode(got)), dtype=torch.float64)[None]
+    expected = library_forward(halves.double(), ids, None)
+    torch.testing.assert_close(ours, expected, rtol=0, atol=1e-9)
+
+
+# --- controls -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def library():
+    """The model in double precision, and the scores that the widget shows."""
+    scores = role_scores(stored(), corpus(100, seed=1_000_000))
+    return stored().double(), {role: x.tolist() for role, x in scores.items()}
+
+
+def rules_after(text):
+    reader = Reader()
+    for symbol in text:
+        reader.read(symbol)
+    return reader
+
+
+def look_ups(text, t):
+    """What symbol t asks for, and where that stands."""
+    reader = rules_after(text[: t + 1])
+    copies = [j for j in range(1, t + 1) if text[j - 1] == text[t] and text[j].islower() and j <= t]
+    return reader.job, copies if reader.job == "induction" else [reader.target]
+
+
+def chance(text, symbol):
+    return sum(p / len(s) for p, s in rules_after(text).choices() if symbol in s)
+
+
+def predictions(model, text, edit=None):
+    with torch.no_grad():
+        return model(encode(text)[None], edit)[0].softmax(-1)
+
+
+def told(text, layer, head, t, weights, now, whole):
+    """The sentences, in words of this test; ``whole`` is None while the head is on."""
+    row = weights[t].tolist()
+    order = sorted(range(t + 1), key=lambda j: -row[j])[:3]
+    seen = [j for n, j in enumerate(order) if n == 0 or row[j] >= 0.05]
+    lines = [
+        f"From {text[t]} ({t}), layer {layer}, head {head} looks at "
+        + ", ".join(f"{text[j]} ({j}) {row[j]:.2f}" for j in seen)
+        + "."
+    ]
+    job, answers = look_ups(text, t)
+    guess = SYMBOLS[now[t].argmax()]
+    line = f"{'The' if whole is None else 'Without it the'} model expects {guess} "
+    line += f"({now[t].max():.2f})"
+    if job == "none":
+        lines += ["No look-up here: what follows is left to chance."]
+    else:
+        answer = text[answers[0]]
+        why = {
+            "induction": "followed this word before",
+            "bracket": "stood before the bracket that closes here",
+            "entity": "is the most recent name",
+        }[job]
+        places = " and ".join(filter(None, (", ".join(map(str, answers[:-1])), str(answers[-1]))))
+        mass = sum(row[j] for j in answers)
+        lines += [
+            f"{job.capitalize()}: {answer} {why}, at {places}. This head puts {mass:.2f} there."
+        ]
+        n = SYMBOLS.index(answer)
+        line += ": right" if guess == answer else f": wrong, {answer} gets {now[t, n]:.2f}"
+        line += "" if whole is None else f" ({whole[t, n]:.2f} with it)"
+    line += ". " + (f"Next comes {text[t + 1]}." if t + 1 < len(text) else "")
+    return [*lines, line.strip()]
+
+
+def tallied(text, now, whole):
+    found = []
+    for kind in ("induction", "bracket", "entity"):
+        asked = [
+            (t, a[0]) for t in range(len(text)) for job, a in [look_ups(text, t)] if job == kind
+        ]
+        right = [sum(SYMBOLS[p[t].argmax()] == text[a] for t, a in asked) for p in (now, whole)]
+        if asked:
+            with_it = "" if now is whole else f" ({right[1]} with it)"
+            found.append(f"{kind} {right[0]} of {len(asked)}{with_it}")
+    where = "in this document" if now is whole else "without this head"
+    return (
+        f"Answers found {where}: {', '.join(found)}."
+        if found
+        else "This document asks for nothing yet."
+    )
+
+
+def expect_view(page, library, text, layer, head, position, off=False, name="head_viewer"):
+    """Everything on the page is what the library says about this setting."""
+    model, scores = library
+    view = page.locator(f"[data-ready={name}]")
+    with torch.no_grad():
+        weights = model.traces(encode(text)[None])[layer].weights[0, head]
+    whole = predictions(model, text)
+    now = predictions(model, text, ablate(layer, head)) if off else whole
+    lines = told(text, layer, head, position, weights, now, whole if off else None)
+    expect(view.locator(".hydra-told > span")).to_have_text(lines)
+    expect(view.locator(".hydra-tallied")).to_have_text(tallied(text, now, whole))
+    expect(view.get_by_label("switch this head off")).to_be_checked(checked=off)
+    expect(view.get_by_label("Type your own")).to_have_value(text)
+
+    pressed = view.locator(".hydra-head[aria-pressed=true]")
+    expect(pressed).to_have_count(1)
+    best = max(("previous", "induction", "bracket", "entity"), key=lambda r: scores[r][layer][head])
+    expect(pressed).to_have_attribute(
+        "aria-label", f"layer {layer}, head {head}: {best} {scores[best][layer][head]:.2f}"
+    )
+    roles = view.locator(".hydra-roles")
+    expect(roles.locator("caption")).to_have_text(f"Layer {layer}, head {head} in each role")
+    expect(roles.locator("th")).to_have_text(list(scores))
+    expect(roles.locator("td:first-of-type")).to_have_text(
+        [f"{rows[layer][head]:.2f}" for rows in scores.values()]
+    )
+
+    job, answers = look_ups(text, position)
+    labels, row = [], weights[position].tolist()
+    for j, symbol in enumerate(text):
+        label = f"{j}: {symbol}, " + ("later" if j > position else f"weight {row[j]:.2f}")
+        labels.append(label + (", the answer" if job != "none" and j in answers else ""))
+    symbols = view.locator(".hydra-symbols button")
+    shown = symbols.evaluate_all(
+        """buttons => buttons.map((b) => [b.getAttribute("aria-label"), b.lastChild.textContent,
+            b.style.getPropertyValue("--heat"), b.getAttribute("aria-current")])"""
+    )
+    assert [label for label, *_ in shown] == labels
+    assert [small for _, small, *_ in shown] == [f"{w:.2f}" if w >= 0.05 else "" for w in row]
+    assert [float(h.rstrip("%")) for _, _, h, _ in shown] == pytest.approx(
+        [100 * w for w in row], abs=0.051
+    )
+    assert [j for j, (*_, current) in enumerate(shown) if current == "true"] == [position]
+
+    guesses = view.locator(".hydra-guesses")
+    expect(guesses.locator("caption")).to_have_text(f"What comes after {text[position]}")
+    top = now[position].topk(3)
+    expect(guesses.locator("tbody th")).to_have_text([SYMBOLS[i] for i in top.indices])
+    for column, values in (
+        (1, [f"{p:.2f}" for p in top.values]),
+        (3, [f"{whole[position, i]:.2f}" if off else "" for i in top.indices]),
+        (4, [f"{chance(text[: position + 1], SYMBOLS[i]):.2f}" for i in top.indices]),
+    ):
+        expect(guesses.locator(f"tbody td:nth-of-type({column})")).to_have_text(values)
+    heads = guesses.locator("thead th:visible")
+    expect(heads).to_have_text(["without it", "with it", "rules"] if off else ["model", "rules"])
+
+    T, picture = len(text), view.locator(".hydra-map svg")
+    expect(picture).to_have_attribute(
+        "aria-label",
+        f"attention of layer {layer}, head {head}: {T} × {T} weights, "
+        "a row a query, a column a key",
+    )
+    drawn = picture.evaluate(
+        """svg => [".hydra-weight", ".hydra-answered"].map((kind) =>
+            [...svg.querySelectorAll(kind)].map((rect) =>
+                ["y", "x", "opacity"].map((name) => Number(rect.getAttribute(name)))))"""
+    )
+    close = {(i, j): round(w, 2) for i, r in enumerate(weights.tolist()) for j, w in enumerate(r)}
+    assert {(i, j): w for i, j, w in drawn[0]} == {
+        place: pytest.approx(w, abs=0.011) for place, w in close.items() if weights[place] >= 0.005
+    }
+    framed = {
+        (i, j) for i in range(T) for kind, a in [look_ups(text, i)] if kind != "none" for j in a
+    }
+    assert {(i, j) for i, j, _ in drawn[1]} == framed
+    expect(picture.locator(".hydra-query")).to_have_attribute("y", str(position))
+
+
+@browser
+def test_first_look(widget_page, library):
+    widget = HeadViewerWidget()
+    page = widget_page(widget)
+    expect_view(page, library, widget.text, widget.layer, widget.head, widget.position)
+
+
+@browser
+def test_heads_by_pointer_and_keyboard(widget_page, library):
+    page = widget_page(HeadViewerWidget(text=TEXT, layer=0, head=0, position=16))
+    buttons = page.locator(".hydra-head")
+    expect(buttons).to_have_count(LAYERS * HEADS)
+    for n in range(LAYERS * HEADS):
+        buttons.nth(n).click()
+        expect_view(page, library, TEXT, *divmod(n, HEADS), 16)
+    for key, setting in (
+        ("ArrowLeft", (1, 4)),
+        ("ArrowUp", (0, 4)),
+        ("ArrowUp", (0, 4)),  # the edge holds
+        ("ArrowRight", (0, 5)),
+        ("ArrowDown", (1, 5)),
+    ):
+        page.keyboard.press(key)
+        expect_view(page, library, TEXT, *setting, 16)
+    assert page.locator(".hydra-picker [tabindex='0']").count() == 1
+    page.wait_for_url("**#head_viewer.head=5&head_viewer.layer=1")
+
+
+@browser
+def test_symbols_by_hover_click_and_keyboard(widget_page, library):
+    page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=0))
+    symbols = page.locator(".hydra-symbols button")
+    for n in range(len(TEXT)):
+        symbols.nth(n).hover()
+        expect_view(page, library, TEXT, 1, 2, n)
+    page.mouse.move(1, 1)  # away: back to the chosen one
+    expect_view(page, library, TEXT, 1, 2, 0)
+    symbols.nth(11).click()
+    page.mouse.move(1, 1)
+    expect_view(page, library, TEXT, 1, 2, 11)
+    page.keyboard.press("ArrowRight")
+    expect_view(page, library, TEXT, 1, 2, 12)
+    symbols.nth(3).hover()  # a pointer that rests does not hold the view against the keyboard
+    expect_view(page, library, TEXT, 1, 2, 3)
+    page.keyboard.press("ArrowLeft")
+    expect_view(page, library, TEXT, 1, 2, 11)
+    expect(symbols.nth(11)).to_be_focused()
+    assert page.locator(".hydra-symbols [tabindex='0']").count() == 1
+    page.mouse.move(1, 1)
+    page.keyboard.press("Shift+Tab")  # one tab stop for the heads, which keep the chosen one
+    expect(page.locator(".hydra-head").nth(8)).to_be_focused()
+    expect_view(page, library, TEXT, 1, 2, 11)
+
+
+@browser
+def test_map_by_pointer(widget_page, library):
+    page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=0))
+    box = page.locator(".hydra-map svg").bounding_box()
+
+    def at(row):
+        return box["x"] + 5, box["y"] + (row + 0.5) / len(TEXT) * box["height"]
+
+    for row in (0, 9, 16):
+        page.mouse.move(*at(row))
+        expect_view(page, library, TEXT, 1, 2, row)
+    page.mouse.move(1, 1)
+    expect_view(page, library, TEXT, 1, 2, 0)
+    page.mouse.click(*at(5))
+    page.mouse.move(1, 1)
+    expect_view(page, library, TEXT, 1, 2, 5)
+
+
+@browser
+def test_every_head_off(widget_page, library):
+    page = widget_page(HeadViewerWidget(text=TEXT, layer=0, head=0, position=6))
+    box = page.get_by_label("switch this head off")
+    box.click()
+    for n in range(LAYERS * HEADS):
+        page.locator(".hydra-head").nth(n).click()
+        expect_view(page, library, TEXT, *divmod(n, HEADS), 6, off=True)
+    page.wait_for_url("**#head_viewer.head=5&head_viewer.layer=1&head_viewer.off=true")
+    box.focus()
+    page.keyboard.press("Space")
+    expect_view(page, library, TEXT, 1, 5, 6)
+
+
+@browser
+def test_typing(widget_page, library):
+    page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=0, position=4))
+    field = page.get_by_label("Type your own")
+    problem = page.locator(".hydra-document [role=alert]")
+    field.fill("")
+    expect(problem).to_have_text("text must have 2 to 48 symbols, got 0")
+    field.press("^")
+    expect(problem).to_have_text("text must have 2 to 48 symbols, got 1")
+    page.locator(".hydra-symbols button").nth(2).hover()  # which draws, and leaves the field alone
+    expect(field).to_have_value("^")
+    page.mouse.move(1, 1)
+    for n, symbol in enumerate("^ab(c)b*"):
+        if n == 0:
+            continue
+        if symbol == "*":  # no name was seen
+            break
+        field.press(symbol)
+        expect(problem).to_have_text("")
+        expect(field).to_have_attribute("aria-invalid", "false")
+        expect_view(page, library, "^ab(c)b"[: n + 1], 1, 0, n)
+    field.press("*")
+    expect(problem).to_have_text(refusal("^ab(c)b*"))
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(page.locator(".hydra-symbols button")).to_have_count(7)  # as far as it is a document
+    field.press("ArrowLeft")
+    field.press("ArrowLeft")
+    page.keyboard.insert_text("é")
+    expect(problem).to_have_text(f"the symbols are {SYMBOLS}, got é")
+    expect(field).to_have_value("^ab(c)éb*")
+    expect(page.locator(".hydra-symbols button")).to_have_count(6)
+    field.press("Backspace")
+    field.press("Delete")
+    field.press("Delete")
+    expect_view(page, library, "^ab(c)", 1, 0, 5)
+    field.fill("^" + "ab" * 30)
+    expect(problem).to_have_text("text must have 2 to 48 symbols, got 61")
+    expect(page.locator(".hydra-symbols button")).to_have_count(48)
+    field.press("Control+A")
+    page.keyboard.insert_text("^ABC")
+    expect(problem).to_have_text(refusal("^ABC"))
+    field.fill("^Ab*")
+    expect_view(page, library, "^Ab*", 1, 0, 3)
+    page.wait_for_url("**#head_viewer.position=3&head_viewer.text=%5EAb*")
+    page.reload()
+    page.wait_for_selector("[data-ready=head_viewer]")
+    expect_view(page, library, "^Ab*", 1, 0, 3)
+
+
+@browser
+def test_another_document(widget_page, library, chromium):
+    page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=4, seed=2**32 - 2))
+    seeds = [2**32 - 1, 0, 1]
+    expression = "[m.randomDocument(c), m.opening(m.randomDocument(c))]"
+    drawn = numbers(in_browser(chromium, "toy_language.js", expression, seeds))
+    button = page.get_by_role("button", name="another document")
+    for n, (text, position) in enumerate(drawn):
+        if n == 1:
+            button.focus()
+            page.keyboard.press("Enter")
+        else:
+            button.click()
+        expect_view(page, library, text, 1, 2, position)
+        expect(button).to_be_focused()
+    page.get_by_label("Type your own").fill("^ab(")
+    expect(page.locator(".hydra-tallied")).to_have_text("This document asks for nothing yet.")
+    page.get_by_label("Type your own").fill("ab")
+    expect(page.locator(".hydra-document [role=alert]")).to_have_text(
+        "text must start with ^, got a"
+    )
+    expect(page.locator(".hydra-symbols button")).to_have_count(4)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")  # a text that was wrong is over once another is drawn
+    expect(page.locator(".hydra-symbols button")).to_have_count(48)
+    expect(page.locator(".hydra-document [role=alert]")).to_have_text("")
+
+
+@browser
+def test_links(widget_page, library):
+    settings = ("text=%5Eab(c)b", "layer=0", "head=4", "position=5", "off=true")
+    asked = "#" + "&".join(f"head_viewer.{setting}" for setting in settings)
+    page = widget_page(HeadViewerWidget(), fragment=asked)
+    expect_view(page, library, "^ab(c)b", 0, 4, 5, off=True)
+    expect(page.locator("[data-ready=head_viewer] > .hydra-problem")).to_have_text("")
+    page.evaluate("location.hash = '#head_viewer.position=40&head_viewer.off=false'")
+    expect_view(page, library, "^ab(c)b", 0, 4, 6)  # the last there is
+    page.evaluate("location.hash = '#head_viewer.position=3'")
+    expect_view(page, library, "^ab(c)b", 0, 4, 3)
+
+
+@browser
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *(f"text={text}" for text in ("ab", "^", "^ab(c)c", "^aZ", "7")),
+        *(f"layer={layer}" for layer in ("2", "-1", "0.5", "x")),
+        "head=6",
+        "position=48",
+        "off=1",
+        "seed=-1",
+        "seed=4294967296",
+        "scores=1",
+        "weights=null",
+        "name=x",
+    ],
+)
+def test_a_link_that_makes_no_sense_is_told_so(widget_page, asked):
+    page = widget_page(HeadViewerWidget(text=TEXT), fragment=f"#head_viewer.{asked}")
+    trait, value = asked.split("=")
+    expect(page.locator("[data-ready=head_viewer] > .hydra-problem")).to_have_text(
+        f"The link asks for {trait} = {value}, which this widget cannot show."
+    )
+    expect(page.get_by_label("Type your own")).to_have_value(TEXT)
+
+
+@browser
+def test_two_on_a_page_and_two_views_of_one(widget_page, library):
+    one = HeadViewerWidget(text=TEXT, layer=0, head=4, position=3)
+    two = HeadViewerWidget(text="^Aab*A", layer=1, head=0, position=4, name="other")
+    page = widget_page(one, two)
+    page.locator("[data-ready=other] .hydra-head").nth(1).click()
+    page.locator("[data-ready=head_viewer]").get_by_label("switch this head off").click()
+    expect_view(page, library, TEXT, 0, 4, 3, off=True)
+    expect_view(page, library, "^Aab*A", 0, 1, 4, name="other")
+    page.wait_for_url("**#other.head=1&other.layer=0&head_viewer.off=true")
+    page = widget_page(one, one)
+    first, second = page.locator("[data-ready=head_viewer]").all()
+    first.get_by_label("Type your own").fill("^ab(x")
+    expect(second.get_by_label("Type your own")).to_have_value("^ab(x")
+    expect(second.locator(".hydra-symbols button")).to_have_count(5)
+
+
+@browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("off", [True, False])
+def test_narrow_page(widget_page, scheme, off):
+    widget = HeadViewerWidget(off=off)
+    page = widget_page(widget, width=360, scheme=scheme)
+    page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", scheme)
+    page.get_by_label("Type your own").fill(widget.text + "!" * 20)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    inside = page.evaluate(
+        """[...document.querySelectorAll(".hydra, .hydra :not(svg *)")].every((node) =>
+            node.getBoundingClientRect().right <= innerWidth - 8)"""
+    )
+    assert inside
