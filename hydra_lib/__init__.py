@@ -105,10 +105,12 @@ __all__ = [
     "window_mean",
 ]
 
-_ROOMS = ("exercises", "figures", "kernels", "matmul", "notebook", "records", "timing", "toy")
-_ROOMS = (*_ROOMS, "widgets")
+_ROOMS = (
+    *("exercises", "figures", "kernels", "matmul", "notebook", "records", "timing", "toy"),
+    "widgets",
+)
 # What people reach for from here although it lives in a room.
-_ELSEWHERE = {
+_HOME = {
     "bench": "timing",
     "compare": "timing",
     "record": "records",
@@ -121,10 +123,10 @@ _ELSEWHERE = {
 def __getattr__(name: str) -> object:
     if name in _ROOMS:
         return import_module(f"{__name__}.{name}")
-    if name in _ELSEWHERE:
-        return getattr(import_module(f"{__name__}.{_ELSEWHERE[name]}"), name)
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ROOMS, *_ELSEWHERE])
+    return sorted([*globals(), *_ROOMS, *_HOME])

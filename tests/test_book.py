@@ -138,19 +138,68 @@ def test_the_replacement_test_can_fail(tmp_path):
 # --- the build ----------------------------------------------------------------------------------
 
 
-def test_a_change_in_the_library_changes_the_cache(tmp_path, monkeypatch):
+@pytest.fixture
+def reached(monkeypatch):
+    """``reached(code, root)``: files of the library that code depends on, relative to it."""
     monkeypatch.syspath_prepend(str(BOOK / "_ext"))
-    from execution import fingerprint
+    from reach import reached
+
+    def names(code, root=ROOT):
+        return {p.relative_to(root / "hydra_lib").as_posix() for p in reached(code, root)}
+
+    return names
+
+
+@pytest.mark.parametrize(
+    ("code", "some", "never"),
+    [
+        ("from hydra_lib import aggregate", {"aggregation.py", "masking.py"}, {"boltzmann.py"}),
+        ("from hydra_lib import strassen_fast", {"matmul/fast.py", "records/strassen.json"}, {}),
+        ("from hydra_lib.timing.mistakes import make_all", {"timing/mistakes/clock.py"}, {}),
+        ("from hydra_lib.kernels import online_softmax", {"kernels/softmax.py"}, {}),
+        ("from hydra_lib.widgets import MaskWidget", {"widgets/static/boltzmann.js"}, {"trace.py"}),
+        ("from hydra_lib import boltzmann", {"boltzmann.py"}, {"attention.py"}),
+        ("import hydra_lib.toy", {"toy/roles.py", "records/toy.safetensors"}, {}),
+        ("def f():\n    from hydra_lib.toy import stored", {"toy/model.py"}, {"toy/roles.py"}),
+        ("import torch", set(), {"__init__.py"}),
+    ],
+)
+def test_what_a_piece_of_code_reaches(reached, code, some, never):
+    assert some <= reached(code)
+    assert not reached(code) & set(never)
+
+
+def test_what_is_reached_is_what_python_loads(reached):
+    """For a whole module nothing may be missing; Python, for its part, loads more."""
+    code = "import hydra_lib.timing.roofline"
+    show = "import sys; print(*[m.__file__ for n, m in sys.modules.items() if n[:5] == 'hydra'])"
+    command = [sys.executable, "-c", f"{code}; {show}"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {Path(f).relative_to(ROOT / "hydra_lib").as_posix() for f in found.stdout.split()}
+    assert "timing/sampling.py" in reached(code)
+    assert reached(code) <= loaded
+
+
+def test_only_chapters_that_reach_a_change_are_executed_again(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
+    from execution import code_of, fingerprint
 
     shutil.copytree(ROOT / "hydra_lib", tmp_path / "hydra_lib")
-    before = fingerprint(tmp_path)
-    assert fingerprint(tmp_path) == before
-    for name in ("masking.py", "widgets/static/ui.js"):
-        changed = tmp_path / "hydra_lib" / name
-        changed.write_text(changed.read_text("utf-8") + "\n", "utf-8")
-        after = fingerprint(tmp_path)
-        assert after != before
-        before = after
+    shutil.copy(ROOT / "requirements.txt", tmp_path)
+    codes = {p.stem[:2]: code_of(jupytext.read(p)) for p in CHAPTERS}
+
+    def changed(name):
+        before = {stem: fingerprint(code, tmp_path) for stem, code in codes.items()}
+        path = tmp_path / name
+        path.write_text(path.read_text("utf-8") + "\n", "utf-8")
+        return {stem for stem, code in codes.items() if fingerprint(code, tmp_path) != before[stem]}
+
+    assert changed("hydra_lib/toy/roles.py") == {"07"}
+    assert changed("hydra_lib/kernels/tiles.py") == {"10"}
+    assert changed("hydra_lib/widgets/static/boltzmann.js") == {"02", "03", "04", "05"}
+    assert changed("hydra_lib/multihead.py") == {"06", "07", "08", "09", "10"}
+    assert changed("hydra_lib/matmul/counting.py") == {"09"}
+    assert changed("requirements.txt") == set(codes)
 
 
 def build(folder: Path, code: str):

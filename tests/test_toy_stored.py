@@ -34,7 +34,7 @@ def test_stored_weights_reach_the_stored_scores():
 
 
 def test_no_stored_weights(monkeypatch, tmp_path):
-    monkeypatch.setattr(toymodel, "files", lambda package: tmp_path)
+    monkeypatch.setattr(toymodel, "FOLDER", tmp_path)
     message = (
         "there are no stored weights, hydra_lib/records/toy.safetensors: "
         "python benchmarks/heads.py seeds makes them"

@@ -29,7 +29,7 @@ def strassen_fast(
     ``a`` is (…, m, k), ``b`` is (…, k, n), of one number dtype and on one device; leading axes
     broadcast as in ``a @ b``. The result, (…, m, n), is written to ``out`` if that is given.
     ``levels`` is the depth L of the recursion; None asks
-    :func:`hydra_lib.matmul.crossover.choose_levels`, and where it answers 0 the call *is*@
+    :func:`hydra_lib.matmul.crossover.choose_levels`, and where it answers 0 the call *is*
     ``a @ b``.
 
     One level, with ``S₁ = A₂₁ + A₂₂``, ``S₂ = S₁ − A₁₁``, ``S₃ = A₁₁ − A₂₁``, ``S₄ = A₁₂ − S₂``,

@@ -1,6 +1,6 @@
 """How long something takes, told so that it can be believed.
 
-:mod:`hydra_lib.timing.measurement` is the front: :func:`bench` times one function, :func:`compare`
+:mod:`hydra_lib.timing.measurement` is the front: ``bench`` times one function, ``compare``
 checks two against float64 and times them in pairs. Below it stand the clock
 (:mod:`hydra_lib.timing.sampling`), the check (:mod:`hydra_lib.timing.accuracy`) and the machine
 (:mod:`hydra_lib.timing.environment`). On it stand the roofline, the ladder of ways to compute one

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +11,7 @@ from torch import nn
 from hydra_lib.heads import HeadConfig
 from hydra_lib.masking import causal_mask
 from hydra_lib.multihead import MultiHeadTrace
+from hydra_lib.records import FOLDER
 from hydra_lib.rotary import RotaryAttention
 from hydra_lib.toy.language import SYMBOLS
 
@@ -96,7 +96,7 @@ def stored() -> ToyModel:
     """
     from safetensors.torch import load  # training needs none of it
 
-    path = files("hydra_lib.records").joinpath("toy.safetensors")
+    path = FOLDER / "toy.safetensors"
     if not path.is_file():
         raise FileNotFoundError(
             "there are no stored weights, hydra_lib/records/toy.safetensors: "
