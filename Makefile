@@ -25,14 +25,14 @@ book: $(INSTALLED)
 
 test: book
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/python -m pytest -rs --nbval-lax tests hydra_lib book
+	$(BIN)/python -m pytest -rs --nbval-lax tests hydra_lib notebooks
 
 serve: book
 	@echo "http://localhost:$(PORT)/ (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server --directory _build/html --bind localhost $(PORT)
 
 sync: $(INSTALLED)
-	$(BIN)/python tools/sync.py
+	$(BIN)/python -m tools.sync
 
 # One thread for numpy's BLAS too, which reads its number of threads only when it is loaded.
 bench: $(INSTALLED)
