@@ -3,6 +3,7 @@
 import html
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import types
@@ -11,6 +12,7 @@ import urllib.parse
 import nbformat
 import pytest
 import yaml
+from nbclient import NotebookClient
 
 from tests.conftest import ROOT, SITE
 from tools import export
@@ -257,3 +259,19 @@ def test_an_address_that_cannot_be_reached_is_said_with_what_to_do(monkeypatch):
         " Kaggle: Settings, Internet) and git. With a copy of the book at hand, run"
         " 'pip install .' in its folder instead. pip said:\nno route to host"
     )
+
+
+def test_the_kernels_chapter_runs_to_its_end_without_triton(tmp_path):
+    (tmp_path / "triton.py").write_text("raise ImportError('not on this system')")
+    notebook = nbformat.read(ROOT / "notebooks" / "10_timing.ipynb", as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(ROOT / "notebooks")}},
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
+    )
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    client.execute(env={**os.environ, "PYTHONPATH": paths})
+    text = str([cell.get("outputs") for cell in notebook.cells])
+    assert "Triton cannot be imported (not on this system)" in text

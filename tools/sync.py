@@ -28,7 +28,14 @@ def printed(notebook) -> list[list[str]]:
     """What the checked cells print, as lines; refused if one shows anything but plain text."""
     notebook = nbformat.from_dict(notebook)
     resources = {"metadata": {"path": NOTEBOOKS}}
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
+    quiet = ["--IPKernelApp.log_level=ERROR"]  # each kernel warns of its connection
+    NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources=resources,
+        extra_arguments=quiet,
+    ).execute()
     lines = []
     for cell in checked(notebook):
         if not cell.outputs or any(o.get("name") != "stdout" for o in cell.outputs):
