@@ -16,7 +16,8 @@ from pybtex.database import parse_file
 
 ROOT = Path(__file__).parents[1]
 BOOK = ROOT / "book"
-ADDRESS = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]["url"].rstrip("/")
+REPOSITORY = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]
+ADDRESS, BRANCH = REPOSITORY["url"].rstrip("/"), REPOSITORY["branch"]
 # Where GitHub Pages publishes a repository, as .github/workflows/publish.yml asks it to.
 SITE = "https://{}.github.io/{}/".format(*ADDRESS.split("/")[-2:])
 FIRST_CELL = (ROOT / "tools" / "first_cell.py").read_text("utf-8").replace("ADDRESS", ADDRESS)
