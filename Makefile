@@ -3,10 +3,11 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 PORT ?= 8000
 
-.PHONY: book test serve sync bench clean help
+.PHONY: book test serve lab sync publish-check bench clean help
 
 help:
-	@echo "make book · make test · make serve · make sync · make bench · make clean"
+	@echo "make book · make test · make serve · make lab · make sync · make publish-check"
+	@echo "make bench · make clean"
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -25,14 +26,22 @@ book: $(INSTALLED)
 
 test: book
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/python -m pytest -rs --nbval-lax tests hydra_lib book
+	$(BIN)/python -m pytest -rs --nbval-lax tests hydra_lib notebooks
 
 serve: book
 	@echo "http://localhost:$(PORT)/ (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server --directory _build/html --bind localhost $(PORT)
 
+# JupyterLab is no part of the book: whoever asks for it gets it, and nothing pinned changes.
+lab: $(INSTALLED)
+	$(BIN)/pip install --quiet --constraint requirements.txt jupyterlab==4.6.6
+	$(BIN)/jupyter lab notebooks
+
 sync: $(INSTALLED)
-	$(BIN)/python tools/sync.py
+	$(BIN)/python -m tools.sync
+
+publish-check: $(INSTALLED)
+	$(BIN)/python -m tools.publish_check
 
 # One thread for numpy's BLAS too, which reads its number of threads only when it is loaded.
 bench: $(INSTALLED)

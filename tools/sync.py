@@ -1,70 +1,64 @@
-"""Bring every chapter's pair in step and store the outputs that nbval compares.
+"""Derive every chapter's notebook, and store what nbval compares.
 
-Edit either twin, then run this: the newer one wins. The public address of the repository is copied
-from ``_config.yml`` into the cell that installs the library in Colab. A notebook is executed when
-its code changed or a checked cell has no output; only the text of cells tagged
-``nbval-check-output`` is stored, so that diffs stay readable.
+Edit ``book/NN_name.md``, then run this. The notebook goes to ``notebooks/``, without outputs: they
+would give away what the text asks to predict. A notebook whose code changed is executed, and what
+its cells tagged ``nbval-check-output`` printed goes to ``tests/printed/``.
 """
 
-import re
-import subprocess
-import sys
-from pathlib import Path
+import json
 
-import jupytext
 import nbformat
-import yaml
 from nbclient import NotebookClient
 
-ROOT = Path(__file__).parents[1]
-INSTALL = re.compile(r"(?<=hydra_lib @ git\+)https://\S+(?=\")")
+from tools.export import BOOK, ROOT, derive
+
+NOTEBOOKS = ROOT / "notebooks"
+PRINTED = ROOT / "tests" / "printed"
 
 
-def checked(cell) -> bool:
-    return "nbval-check-output" in cell.metadata.get("tags", [])
+def code(notebook) -> list:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def kept(output) -> bool:
-    return output.output_type == "stream" or "text/plain" in output.get("data", {})
+def checked(notebook) -> list:
+    return [c for c in code(notebook) if "nbval-check-output" in c.metadata.get("tags", [])]
 
 
-def store(notebook: Path, before: list[str]) -> None:
-    nb = nbformat.read(notebook, as_version=4)
-    code = [cell for cell in nb.cells if cell.cell_type == "code"]
-    if before != [cell.source for cell in code] or any(checked(c) and not c.outputs for c in code):
-        print(f"execute {notebook.name}")
-        resources = {"metadata": {"path": str(notebook.parent)}}
-        NotebookClient(nb, timeout=600, kernel_name="python3", resources=resources).execute()
-    nb.metadata.pop("widgets", None)
-    for cell in code:
-        # nbval takes a cell with outputs and no count for one that was never run.
-        cell.execution_count = 1 if checked(cell) else None
-        cell.outputs = [o for o in cell.outputs if kept(o)] if checked(cell) else []
-        for output in cell.outputs:
-            if "data" in output:
-                output.data = {"text/plain": output.data["text/plain"]}
-                if "execution_count" in output:
-                    output.execution_count = 1
-                output.metadata = {}
-        cell.metadata.pop("execution", None)
-    nbformat.write(nb, notebook)
+def printed(notebook) -> list[list[str]]:
+    """What the checked cells print, as lines; refused if one shows anything but plain text."""
+    notebook = nbformat.from_dict(notebook)
+    resources = {"metadata": {"path": NOTEBOOKS}}
+    quiet = ["--IPKernelApp.log_level=ERROR"]  # each kernel warns of its connection
+    NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources=resources,
+        extra_arguments=quiet,
+    ).execute()
+    lines = []
+    for cell in checked(notebook):
+        if not cell.outputs or any(o.get("name") != "stdout" for o in cell.outputs):
+            raise ValueError(f"a checked cell must print, and nothing else:\n{cell.source}")
+        lines.append("".join(output.text for output in cell.outputs).splitlines())
+    return lines
 
 
 def main() -> None:
-    address = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]["url"]
-    for text in sorted((ROOT / "book").glob("[0-9][0-9]_*.md")):
-        notebook = text.with_suffix(".ipynb")
-        before = []
-        if notebook.exists():
-            before = [c.source for c in jupytext.read(notebook).cells if c.cell_type == "code"]
-        subprocess.run([sys.executable, "-m", "jupytext", "--quiet", "--sync", text], check=True)
-        source = text.read_text("utf-8")
-        if (addressed := INSTALL.sub(address, source)) != source:
-            text.write_text(addressed, "utf-8")
-            subprocess.run(
-                [sys.executable, "-m", "jupytext", "--quiet", "--sync", text], check=True
-            )
-        store(notebook, before)
+    NOTEBOOKS.mkdir(exist_ok=True)
+    PRINTED.mkdir(exist_ok=True)
+    wanted = {text.stem: derive(text) for text in sorted(BOOK.glob("[0-9][0-9]_*.md"))}
+    for path in [*NOTEBOOKS.glob("*.ipynb"), *PRINTED.glob("*.json")]:
+        if path.stem not in wanted:
+            path.unlink()
+    for stem, notebook in wanted.items():
+        path, store = NOTEBOOKS / f"{stem}.ipynb", PRINTED / f"{stem}.json"
+        before = code(nbformat.read(path, as_version=4)) if path.exists() else []
+        if not store.exists() or code(notebook) != before:
+            print(f"execute {path.name}", flush=True)
+            lines = json.dumps(printed(notebook), ensure_ascii=False, indent=1)
+            store.write_text(lines + "\n", "utf-8")
+        nbformat.write(notebook, path)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,277 @@
+"""The notebooks that readers open: in step with the text, plain, without spoilers, linked."""
+
+import html
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import types
+import urllib.parse
+
+import nbformat
+import pytest
+import yaml
+from nbclient import NotebookClient
+
+from tests.conftest import ROOT, SITE
+from tools import export
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+
+# Whatever a reader without MyST would see as a riddle. Written anew, not taken from the derivation.
+MARKERS = {
+    "directive": r":::|```\s*\{",
+    "role": r"\{(?:ref|numref|eq|cite|math|doc|term|prf|exercise|solution)[:\w]*\}",
+    "label": r"^\([\w-]+\)=|\$\$\s*\([\w-]+\)",
+    "option": r"^:[a-z-]+:(?:\s|$)",
+    "cell break or comment": r"^\+\+\+|^% ",
+    "substitution": r"\{\{.*\}\}",
+}
+
+
+def cells(path, kind):
+    return [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == kind]
+
+
+def markers(text):
+    return {k: len(re.findall(p, text, re.MULTILINE)) for k, p in MARKERS.items()}
+
+
+def test_every_chapter_has_its_notebook_and_its_stored_lines():
+    chapters = [p.stem for p in sorted((ROOT / "book").glob("[0-9][0-9]_*.md"))]
+    assert chapters
+    assert [p.stem for p in NOTEBOOKS] == chapters
+    assert [p.stem for p in sorted((ROOT / "tests" / "printed").iterdir())] == chapters
+    assert not list((ROOT / "book").glob("*.ipynb"))
+
+
+@every_notebook
+def test_in_step_with_the_text(path):
+    """Run make sync after editing a chapter."""
+    assert nbformat.read(path, as_version=4) == export.derive(ROOT / "book" / f"{path.stem}.md")
+
+
+@every_notebook
+def test_no_marker_survives(path):
+    found = {}
+    for cell in cells(path, "markdown"):
+        assert not any(markers(cell.source).values()), (markers(cell.source), cell.source)
+        found[cell.source] = markers(cell.source)
+    assert found
+
+
+def test_the_marker_count_counts():
+    text = ":::{note}\n(a)=\n:label: b\n{cite}`c` and {prf:ref}`d`\n```{figure} e\n$$x$$ (f)\n"
+    assert markers(text + "{{ g }}\n+++\n") == {
+        "directive": 2,
+        "role": 2,
+        "label": 2,
+        "option": 1,
+        "cell break or comment": 1,
+        "substitution": 1,
+    }
+
+
+@every_notebook
+def test_nothing_is_given_away(path):
+    """No outputs; every solution is closed; what nbval compares lies beside the tests."""
+    for cell in cells(path, "code"):
+        assert cell.outputs == []
+        assert cell.execution_count is None
+        folded = cell.metadata.get("cellView") == "form"
+        assert folded == (cell.metadata.get("jupyter") == {"source_hidden": True})
+        if cell.source.startswith("# @title Solution"):
+            assert folded
+    checked = [c for c in cells(path, "code") if "nbval-check-output" in c.metadata.get("tags", [])]
+    stored = json.loads((ROOT / "tests" / "printed" / f"{path.stem}.json").read_text("utf-8"))
+    assert len(stored) == len(checked) > 0
+    assert all(stored)
+
+
+@every_notebook
+def test_each_exercise_is_followed_by_a_solution_that_is_executed(path):
+    text = (ROOT / "book" / f"{path.stem}.md").read_text("utf-8")
+    parts = re.split(r"^### Exercise \d+\.\d+", as_text(path), flags=re.MULTILINE)[1:]
+    assert len(parts) == text.count(":::{exercise-start}") >= 4
+    for part in parts:
+        question, solution, answer = part.partition("# @title Solution\n")
+        assert solution
+        assert re.search(r"^exercises\.\w+\(", question, re.MULTILINE), question
+        assert re.search(r"^assert exercises\.\w+\(", answer, re.MULTILINE), answer
+
+
+def as_text(path):
+    return "\n".join(c.source for c in nbformat.read(path, as_version=4).cells)
+
+
+# --- links ---------------------------------------------------------------------------------------
+
+
+def page_of(address):
+    """The built page of an address of the published site."""
+    path = address.removeprefix(export.SITE)
+    return (SITE / (path or "index.html")).read_text("utf-8")
+
+
+def links(path):
+    text = "\n".join(c.source for c in cells(path, "markdown"))
+    return re.findall(r"\[([^\]]*)\]\(([^)\s]+)\)", text) + [
+        (body, html.unescape(address))
+        for address, body in re.findall(r'<a href="([^"]*)">(.*?)</a>', text, re.DOTALL)
+    ]
+
+
+@every_notebook
+def test_every_link_leads_somewhere(path):
+    found = links(path)
+    assert len(found) >= 2
+    for _, address in found:
+        base, _, fragment = address.partition("#")
+        if not address.startswith(export.SITE):
+            assert re.match(r"https://(arxiv\.org/abs/|doi\.org/10\.|github\.com/)", address)
+        elif "=" in fragment:  # the setting of a widget
+            widget = urllib.parse.unquote(fragment).partition(".")[0]
+            assert f'"name": "{widget}"' in page_of(base), address
+        else:
+            assert not fragment or f'id="{fragment}"' in page_of(base), address
+
+
+@every_notebook
+def test_numbers_are_those_of_the_page(path):
+    page = page_of(f"{export.SITE}book/{path.stem}.html")
+    on_page = re.findall(r'<span class="caption-number">([^<]+?) *</span>', page)
+    quoted = r"^(?:> \*\*|### )((?:Theorem|Proposition|Lemma|Exercise) \d+\.\d+)"
+    in_notebook = re.findall(quoted, as_text(path), re.MULTILINE)
+    assert in_notebook == [c for c in on_page if not c.startswith("Solution")]
+    for text, address in links(path):
+        if re.fullmatch(r"(Theorem|Proposition|Lemma|Exercise) \d+\.\d+", text):
+            base, _, label = address.partition("#")
+            assert re.search(rf'id="{label}">\s*<p [^>]*><span [^>]*>{text} ', page_of(base))
+
+
+@every_notebook
+def test_the_page_offers_the_notebook_and_its_text(path):
+    page = page_of(f"{export.SITE}book/{path.stem}.html")
+    repository = CONFIG["url"].removeprefix("https://github.com/")
+    colab = f"https://colab.research.google.com/github/{repository}/blob/{CONFIG['branch']}/"
+    assert re.findall(r'href="(https://colab[^"]*)"', page) == [f"{colab}notebooks/{path.name}"]
+    edit = f"{CONFIG['url']}/edit/{CONFIG['branch']}/book/{path.stem}.md"
+    assert re.findall(r'href="([^"]*/edit/[^"]*)"', page) == [edit]
+    assert f'href="../_sources/book/{path.name}"' in page
+    assert (SITE / "_sources" / "book" / path.name).read_bytes() == path.read_bytes()
+
+
+# --- the derivation ------------------------------------------------------------------------------
+
+
+def test_theorem_becomes_a_quotation_with_its_number_and_formulas_on_one_line():
+    text = (
+        ":::{prf:theorem} Softmax has the largest entropy\n:label: thm-maxent\n\n"
+        "Let $a\n= b$:\n\n$$\nc\nd\n$$\n:::"
+    )
+    assert export.plain(text, "03_softmax") == (
+        "> **Theorem 3.1 (Softmax has the largest entropy).** Let $a = b$:\n>\n> $$ c d $$"
+    )
+
+
+def test_links_are_absolute():
+    text = '(here)=\n## Title\n<a href="#t.tau=0">x</a> [y](notation.md#z) {prf:ref}`thm-maxent`'
+    book = f"{export.SITE}book/"
+    assert export.plain(text, "02_masking") == (
+        f'## Title\n<a href="{book}02_masking.html#t.tau=0">x</a> [y]({book}notation.html#z)'
+        f" [Theorem 3.1]({book}03_softmax.html#thm-maxent)"
+    )
+
+
+def test_papers_are_linked_where_they_can_be_read():
+    assert export.plain("{cite}`milakov2018`", "x") == (
+        "([Milakov and Gimelshein 2018](https://arxiv.org/abs/1805.02867))"
+    )
+    assert export.paper("gibbs1902") == f"[Gibbs 1902]({export.SITE}book/references.html)"
+
+
+def test_a_drop_down_is_folded():
+    text = "::::{admonition} Hint\n:class: dropdown\nLook *up*.\n::::"
+    wanted = "<details>\n<summary><b>Hint</b></summary>\n\nLook *up*.\n\n</details>"
+    assert export.plain(text, "x") == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{eq}`a`",
+        "{prf:ref}`nowhere`",
+        ":::{mermaid}\na\n:::",
+        "```{figure} a.png\n```",
+        "[a](b.png)",
+        '<img src="a.png">',
+        "$$a$$ (b)",
+        ":label: a",
+    ],
+)
+def test_what_is_not_known_is_refused(text):
+    with pytest.raises(ValueError, match="no plain Markdown is known for"):
+        export.plain(text, "03_softmax")
+
+
+# --- the first cell ------------------------------------------------------------------------------
+
+
+@every_notebook
+def test_the_first_cell_names_the_configured_address(path):
+    first = cells(path, "code")[0].source
+    assert re.findall(r'"hydra_lib @ git\+([^"]+)"', first) == [CONFIG["url"]]
+    assert "google.colab" not in as_text(path)
+
+
+def first_cell(monkeypatch, missing, returncode=0, stderr=""):
+    """Run the first cell; the commands it gave."""
+    commands = []
+
+    def run(command, **options):
+        commands.append(command)
+        return types.SimpleNamespace(returncode=returncode, stderr=stderr)
+
+    if missing:
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(subprocess, "run", run)
+    exec(cells(NOTEBOOKS[0], "code")[0].source, {})
+    return commands
+
+
+def test_nothing_is_installed_where_the_library_can_be_imported(monkeypatch):
+    assert first_cell(monkeypatch, missing=False) == []
+
+
+def test_the_library_is_installed_where_it_is_missing(monkeypatch):
+    (command,) = first_cell(monkeypatch, missing=True)
+    assert command[1:] == ["-m", "pip", "install", "--quiet", f"hydra_lib @ git+{CONFIG['url']}"]
+
+
+def test_an_address_that_cannot_be_reached_is_said_with_what_to_do(monkeypatch):
+    with pytest.raises(ModuleNotFoundError) as said:
+        first_cell(monkeypatch, missing=True, returncode=1, stderr="no route to host")
+    assert str(said.value) == (
+        f"pip could not install 'hydra_lib @ git+{CONFIG['url']}'. It needs the Internet (on"
+        " Kaggle: Settings, Internet) and git. With a copy of the book at hand, run"
+        " 'pip install .' in its folder instead. pip said:\nno route to host"
+    )
+
+
+def test_the_kernels_chapter_runs_to_its_end_without_triton(tmp_path):
+    (tmp_path / "triton.py").write_text("raise ImportError('not on this system')")
+    notebook = nbformat.read(ROOT / "notebooks" / "10_timing.ipynb", as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(ROOT / "notebooks")}},
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
+    )
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    client.execute(env={**os.environ, "PYTHONPATH": paths})
+    text = str([cell.get("outputs") for cell in notebook.cells])
+    assert "Triton cannot be imported (not on this system)" in text

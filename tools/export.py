@@ -1,0 +1,188 @@
+"""A chapter's MyST text as the plain notebook that readers open.
+
+Colab, JupyterLab, VS Code and GitHub know Markdown, but neither directives nor roles. So theorems
+and proofs become quotations, exercises headings, solutions folded text and folded cells, and every
+reference a link to the published page or to the paper. What this module does not know it refuses.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import jupytext
+import nbformat
+import yaml
+from pybtex.database import parse_file
+
+ROOT = Path(__file__).parents[1]
+BOOK = ROOT / "book"
+REPOSITORY = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]
+ADDRESS, BRANCH = REPOSITORY["url"].rstrip("/"), REPOSITORY["branch"]
+# Where GitHub Pages publishes a repository, as .github/workflows/publish.yml asks it to.
+SITE = "https://{}.github.io/{}/".format(*ADDRESS.split("/")[-2:])
+FIRST_CELL = (ROOT / "tools" / "first_cell.py").read_text("utf-8").replace("ADDRESS", ADDRESS)
+
+BLOCK = re.compile(
+    r"^(?P<fence>:{3,}|`{3,})\{(?P<name>[^}\n]+)\} *(?P<title>.*)\n"
+    r"(?P<options>(?::[\w-]+:.*\n)*)(?P<body>(?:.*\n)*?)(?P=fence) *$",
+    re.MULTILINE,
+)
+NUMBERED = re.compile(r"prf:(?!proof)(\w+)|(exercise)-start")
+GATE = re.compile(r"(exercise|solution)-(start|end)")
+NAMED = re.compile(r"^\((?P<label>[\w-]+)\)=\n+(?P<heading>#+ (?P<title>.+))$", re.MULTILINE)
+ROLE = re.compile(r"\{(?P<name>[\w:]+)\}`(?:(?P<text>[^`<]+?) *<)?(?P<target>[^`<>]+)>?`")
+MATH = re.compile(r"\$\$.*?\$\$|\$[^$]+\$", re.DOTALL)
+ASIDES = {"warning", "note", "tip", "hint", "important", "caution", "admonition", "dropdown"}
+# What must not be left: fences, options, roles, targets, cell breaks; links that lead nowhere.
+MYST = r"^:{3,}.*$|^`{3,}\{.*$|^:[\w-]+:.*$|\{[\w:]+\}`|^\([\w-]+\)=|^\+\+\+.*$|\$\$ *\([\w-]+\)"
+NOWHERE = r"\]\((?!https?://)[^)]*\)|\b(?:href|src)=[\"'](?!https?://)[^\"']*"
+REFUSED = re.compile(f"{MYST}|{NOWHERE}", re.MULTILINE)
+
+
+def option(block: re.Match, name: str) -> str:
+    found = re.search(rf"^:{name}: *(.*)$", block["options"], re.MULTILINE)
+    return found[1] if found else ""
+
+
+@cache
+def places() -> dict[str, tuple[str, str]]:
+    """What can be referred to: label -> (its caption on the page, its address)."""
+    found = {}
+    for text in sorted(BOOK.glob("*.md")):
+        source, page = text.read_text("utf-8"), f"{SITE}book/{text.stem}.html"
+        counted = {}
+        for block in BLOCK.finditer(source):
+            if kind := NUMBERED.fullmatch(block["name"]):
+                kind, label = (kind[1] or kind[2]).capitalize(), option(block, "label")
+                if not label or label in found:
+                    raise ValueError(f"{text.name}: a {kind} needs a label of its own")
+                counted[kind] = counted.get(kind, 0) + 1
+                found[label] = (f"{kind} {int(text.stem[:2])}.{counted[kind]}", f"{page}#{label}")
+        for named in NAMED.finditer(source):
+            found[named["label"]] = (named["title"], f"{page}#{named['label']}")
+    return found
+
+
+@cache
+def papers():
+    return parse_file(str(BOOK / "references.bib")).entries
+
+
+def paper(key: str) -> str:
+    """``[Dao et al. 2022](where to read it)``."""
+    entry = papers()[key]
+    people = entry.persons.get("author") or entry.persons["editor"]
+    names = ["".join(map(str, person.rich_last_names)) for person in people]
+    who = names[0] + " et al." if len(names) > 2 else " and ".join(names)
+    where = f"{SITE}book/references.html"
+    if arxiv := re.search(r"arXiv:(\d{4}\.\d+)", " ".join(entry.fields.values())):
+        where = f"https://arxiv.org/abs/{arxiv[1]}"
+    elif "doi" in entry.fields:
+        where = f"https://doi.org/{entry.fields['doi']}"
+    return f"[{who} {entry.fields['year']}]({where})"
+
+
+def role(found: re.Match) -> str:
+    name, text, target = found["name"], found["text"], found["target"]
+    if name == "cite":
+        return "(" + "; ".join(paper(key.strip()) for key in target.split(",")) + ")"
+    if name in ("ref", "prf:ref") and target in places():
+        caption, address = places()[target]
+        return f"[{text or caption}]({address})"
+    raise ValueError(f"no plain Markdown is known for {found[0]}")
+
+
+def quoted(head: str, body: str) -> str:
+    # Many readers take a formula as it stands, with the > of its second line.
+    body = MATH.sub(lambda m: " ".join(m[0].split()), body.strip())
+    text = f"**{head}.**" + ("\n\n" if body.startswith("$$") else " ") + body
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def folded(head: str, body: str) -> str:
+    return f"<details>\n<summary><b>{head}</b></summary>\n\n{body.strip()}\n\n</details>"
+
+
+def block(found: re.Match) -> str:
+    name, title, body = found["name"], found["title"].strip(), BLOCK.sub(block, found["body"])
+    if name == "prf:proof":
+        return quoted("Proof", body)
+    if name.startswith("prf:"):
+        caption = places()[option(found, "label")][0]
+        return quoted(f"{caption} ({title})" if title else caption, body)
+    if name in ASIDES:
+        fold = name == "dropdown" or "dropdown" in option(found, "class")
+        return (folded if fold else quoted)(title or name.capitalize(), body)
+    raise ValueError(f"no plain Markdown is known for {found[0][:80]!r}")
+
+
+def plain(text: str, page: str) -> str:
+    """MyST to Markdown, for text without gates."""
+    text = NAMED.sub(lambda named: named["heading"], text)
+    text = ROLE.sub(role, BLOCK.sub(block, text))
+    text = text.replace('href="#', f'href="{SITE}book/{page}.html#')
+    text = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", rf"]({SITE}book/\1.html\2)", text)
+    if left := REFUSED.search(text):
+        raise ValueError(f"{page}: no plain Markdown is known for {left[0]!r}")
+    return text.strip("\n")
+
+
+def fold(cell):
+    """A form in Colab, a closed cell elsewhere."""
+    cell.metadata.update(cellView="form", jupyter={"source_hidden": True})
+    return cell
+
+
+def code(cell, solution: bool):
+    made = nbformat.v4.new_code_cell(("# @title Solution\n" if solution else "") + cell.source)
+    tags = cell.metadata.get("tags", [])
+    if "nbval-check-output" in tags:
+        made.metadata["tags"] = ["nbval-check-output"]
+    return fold(made) if solution or "hide-input" in tags else made
+
+
+def cells(source: list, page: str):
+    """The chapter's cells; a gate says what the text and code behind it belong to."""
+    heading, solution = "", False
+    for cell in source:
+        if cell.cell_type == "code":
+            yield code(cell, solution)
+            continue
+        position = 0
+        gates = [found for found in BLOCK.finditer(cell.source) if GATE.fullmatch(found["name"])]
+        for gate in [*gates, None]:
+            text = plain(cell.source[position : gate.start() if gate else None], page)
+            if text and solution:
+                yield nbformat.v4.new_markdown_cell(folded("Solution", text))
+            elif text:
+                for part in re.split(r"\n(?=#{1,3} )", heading + text):
+                    yield nbformat.v4.new_markdown_cell(part.strip("\n"))
+                heading = ""
+            if gate:
+                position, solution = gate.end(), gate["name"] == "solution-start"
+                if gate["name"] == "exercise-start":
+                    caption = places()[option(gate, "label")][0]
+                    title = gate["title"].strip()
+                    heading = f"### {caption}{title and ': ' + title}\n\n"
+
+
+def derive(text: Path):
+    """The notebook of the chapter ``text``, without outputs."""
+    title, *rest = cells(jupytext.read(text).cells, text.stem)
+    heading, _, opening = title.source.partition("\n")
+    title.source = (
+        f"{heading}\n\nChapter {int(text.stem[:2])} of [Hydra]({SITE});"
+        f" [as a page]({SITE}book/{text.stem}.html) it needs nothing installed."
+    )
+    install = fold(nbformat.v4.new_code_cell(FIRST_CELL.strip()))
+    opening = nbformat.v4.new_markdown_cell(opening.strip("\n"))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = nbformat.v4.new_notebook(
+        cells=[title, install, opening, *rest],
+        metadata={"kernelspec": kernel, "language_info": {"name": "python"}},
+    )
+    notebook.nbformat_minor = 4  # the last one without cell ids, which are random
+    for cell in notebook.cells:
+        del cell["id"]
+    nbformat.validate(notebook)
+    return notebook
