@@ -9,8 +9,8 @@ from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["ExplorerWidget"]
 
-AXES = [size for size in SIZES if size != "levels"]  # the levels are told by the kernel's name
-LEFT_OUT = ("samples", "ratio_p20", "ratio_p80", "levels")
+AXES = [size for size in SIZES if size != "levels"]  # the levels are the kernel's own
+LEFT_OUT = ("samples", "ratio_p20", "ratio_p80")
 CHARTS = ("roofline", "T", "head_dim", "n")
 
 
