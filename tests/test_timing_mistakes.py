@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def test_every_mistake_can_be_made_on_a_cpu(name):
     assert found.factor == found.wrong / found.right
     assert found.unit == ("ratio" if name == "unpaired" else "s")
     assert found.wrong_way != found.right_way
-    record = found.as_record()
+    record = asdict(found)
     assert json.loads(json.dumps(record)) == record
     assert torch.get_num_threads() == threads
 
