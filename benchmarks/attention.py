@@ -3,13 +3,10 @@
 Every pair is checked against float64, then timed in alternation on one thread; a ratio is the
 reference's time over the candidate's, so above 1 the candidate is faster. Run from the root of the
 repository: ``python benchmarks/attention.py`` takes about six minutes and writes
-``hydra_lib/records/attention.json``; named groups (``… heads recurrent``) replace only their own
-rows.
+``hydra_lib/records/attention.json``.
 """
 
 import copy
-import json
-import sys
 
 import torch
 import torch.nn.functional as F
@@ -26,10 +23,11 @@ from hydra_lib.heads import (
 )
 from hydra_lib.masking import causal_mask
 from hydra_lib.multihead import MultiHeadAttention
-from hydra_lib.records import FOLDER
+from hydra_lib.records import FOLDER, write
 from hydra_lib.timing.accuracy import check
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.timing.measurement import compare
+from hydra_lib.timing.rows import pair_rows
 
 OUT = FOLDER / "attention.json"
 LAYERS = [
@@ -51,18 +49,16 @@ def make(config):
     return MultiHeadAttention(config, bias=True, generator=torch.Generator().manual_seed(1))
 
 
-def row(group, what, comparison, **sizes):
-    """One line of the record. The machine is the same for all and stands at the top."""
-    record = comparison.as_record()
-    for side in ("reference", "candidate"):
-        record["date"] = record[side].pop("environment")["date"]
+def told(group, kernels, comparison, backward=False, **sizes):
+    """The two rows of a pair, which are printed too."""
     print(
-        f"{group:10} {what:44} {' '.join(f'{k}={v}' for k, v in sizes.items()):40} "
+        f"{group:10} {' / '.join(kernels):64} "
+        f"{' '.join(f'{k}={v}' for k, v in sizes.items()):40} "
         f"{comparison.reference.p50 * 1e3:9.3f} ms {comparison.candidate.p50 * 1e3:9.3f} ms  "
         f"ratio {comparison.p50:5.2f} ± {comparison.spread:4.0%}",
         flush=True,
     )
-    return {"group": group, "what": what, "sizes": sizes, **record}
+    return pair_rows(group, kernels, sizes, comparison, backward=backward)
 
 
 def forward_and_backward(layer):
@@ -129,48 +125,44 @@ def layers():
         ours = make(config)
         theirs = ours.to_torch()
         x = random(batch, length, config.d_model)
-        sizes = {
-            "d_model": config.d_model,
-            "n_heads": config.n_heads,
-            "batch": batch,
-            "length": length,
-        }
+        sizes = {"d_model": config.d_model, "h": config.n_heads, "B": batch, "T": length}
         flops = sum(config.flops(length, length, batch).values())
 
-        def pair(what, reference, candidate, x=x, sizes=sizes, wrap=lambda m: m, **options):
+        def pair(name, reference, candidate, own="our layer", x=x, sizes=sizes, **options):
+            backward = x.requires_grad
+            wrap = forward_and_backward if backward else (lambda layer: layer)
             exact = wrap(copy.deepcopy(candidate).double())
             found = compare(wrap(reference), wrap(candidate), (x,), exact=exact, **options)
-            return row("layer", what, found, **sizes)
+            return told("layer", (name, own), found, backward, **sizes)
 
         options = {"flops": flops, "budget": 4.0}
         with torch.no_grad():
-            for what, mode in (
+            for name, mode in (
                 ("torch in training mode", True),
                 ("torch in evaluation mode", False),
             ):
                 module = copy.deepcopy(theirs).train(mode)
-                yield pair(what, Torch(module), Ours(ours), **options)
-            yield pair(
+                yield from pair(name, Torch(module), Ours(ours), **options)
+            yield from pair(
                 "torch in evaluation mode, causal",
                 Torch(module, True),
                 Ours(ours, True),
+                "our layer, causal",
                 budget=4.0,
             )
-            yield pair("projections and SDPA called directly", Direct(ours), Ours(ours), **options)
-            yield pair("our plain path", Plain(ours), Ours(ours), **options)
+            direct = "projections and SDPA called directly"
+            yield from pair(direct, Direct(ours), Ours(ours), **options)
+            yield from pair("our plain path", Plain(ours), Ours(ours), **options)
         x = x.requires_grad_()
-        wrap = forward_and_backward
         module = copy.deepcopy(theirs).train()
-        yield pair(
-            "torch, forward and backward", Torch(module), Ours(ours), x=x, wrap=wrap, budget=12.0
-        )
+        yield from pair("torch in training mode", Torch(module), Ours(ours), x=x, budget=12.0)
 
 
 def strides():
     """Reference: on the strided view a split gives. Candidate: on a packed copy."""
     for batch, length in ((1, 128), (1, 512), (8, 128), (8, 512)):
         config = ANDREA_120M
-        sizes = {"batch": batch, "length": length, "n_heads": 12, "head_dim": 64}
+        sizes = {"B": batch, "T": length, "h": 12, "head_dim": 64}
         wide = [random(batch, length, config.d_model, seed=i) for i in range(3)]
         strided = tuple(split_heads(x, config.n_heads) for x in wide)
 
@@ -186,11 +178,13 @@ def strides():
                 exact=fn,
                 budget=1.0,
             )
-            yield row("strides", f"{name}, packed beforehand", found, **sizes)
+            names = (f"{name}, strided", f"{name}, packed beforehand")
+            yield from told("strides", names, found, **sizes)
             found = compare(
                 fn, lambda *s, fn=fn: fn(*(x.contiguous() for x in s)), strided, budget=1.0
             )
-            yield row("strides", f"{name}, packing included", found, **sizes)
+            names = (f"{name}, strided", f"{name}, packing included")
+            yield from told("strides", names, found, **sizes)
     # One head, one sequence: a plain matrix product whose rows lie 768 apart, or 64.
     for length in (128, 512):
         q, k = (split_heads(random(length, 768, seed=i), 12)[0] for i in range(2))
@@ -202,7 +196,8 @@ def strides():
             exact=lambda q, k: q @ k.mT,
             budget=1.0,
         )
-        yield row("strides", "one head's q @ kᵀ, packed beforehand", found, length=length)
+        names = ("one head's q @ kᵀ, strided", "one head's q @ kᵀ, packed beforehand")
+        yield from told("strides of one head", names, found, T=length)
 
 
 def loops():
@@ -211,7 +206,7 @@ def loops():
     weight = random(config.d_model, config.d_model) / config.d_model**0.5
     for batch, length in ((1, 1), (1, 16), (1, 128), (1, 512), (8, 128)):
         x = random(batch, length, config.d_model, seed=1)
-        sizes = {"batch": batch, "length": length, "d_model": 768, "n_heads": 12}
+        sizes = {"B": batch, "T": length, "d_model": 768, "h": 12}
 
         def by_head(x, weight):
             return [F.linear(x, w) for w in weight.chunk(12)]
@@ -220,7 +215,8 @@ def loops():
             return split_heads(F.linear(x, weight), 12).unbind(-3)
 
         found = compare(by_head, at_once, (x, weight), budget=1.0)
-        yield row("loop", "projection of 12 heads", found, **sizes)
+        names = ("projection, one head at a time", "projection, all heads at once")
+        yield from told("loop", names, found, **sizes)
 
         def attend_by_head(q, k, v):
             pairs = zip(q.split(1, 1), k.split(1, 1), v.split(1, 1), strict=True)
@@ -231,7 +227,8 @@ def loops():
 
         heads = tuple(split_heads(random(*x.shape, seed=i), 12) for i in range(3))
         found = compare(attend_by_head, attend_at_once, heads, budget=1.0)
-        yield row("loop", "attention of 12 heads", found, **sizes)
+        names = ("attention, one head at a time", "attention, all heads at once")
+        yield from told("loop", names, found, **sizes)
 
 
 def heads():
@@ -256,7 +253,7 @@ def heads():
                     flops=flops,
                     budget=2.5,
                 )
-            yield row("heads", "one head, n_heads heads", found, n_heads=n_heads, length=length)
+            yield from told("heads", ("1 head", f"{n_heads} heads"), found, T=length)
 
 
 class Recurrent(nn.Module):
@@ -277,53 +274,43 @@ class Core(nn.Module):
 def recurrent():
     """Reference: a recurrent layer, n steps in a row. Candidate: attention, one step.
 
-    Two different functions, so each is checked against its own result in float64.
+    Two different functions, so each is checked against its own result in float64, and has its own
+    count of FLOPs.
     """
     for width in (128, 512):
         rnn = Recurrent(width)
         layer = Ours(make(HeadConfig(width, width // 64)))
         for length in (16, 64, 128, 256, 512, 1024, 2048, 4096):
             x = random(1, length, width)
-            for what, candidate in (("weighted mean alone", Core()), ("whole layer", layer)):
+            for name, candidate in (("weighted mean alone", Core()), ("whole layer", layer)):
                 with torch.no_grad():
                     errors = [
-                        check(what, [m(x)], [copy.deepcopy(m).double()(x.double())])
+                        check(name, [m(x)], [copy.deepcopy(m).double()(x.double())])
                         for m in (rnn, candidate)
                     ]
                     found = compare(
                         rnn, candidate, (x,), exact=Core(), tolerance=float("inf"), budget=0.5
                     )
-                record = row("recurrent", what, found, width=width, length=length)
-                record |= {"reference_error": errors[0], "candidate_error": errors[1]}
+                names = ("recurrent network", name)
+                rows = told("recurrent", names, found, d_model=width, T=length)
                 flops = HeadConfig(width, 1).flops(length, length)
                 counted = flops.values() if candidate is layer else (flops["scores"], flops["mix"])
-                record["reference"]["flops"] = 4 * length * width**2
-                record["candidate"]["flops"] = sum(counted)
-                yield record
+                rows[0] |= {"error": errors[0], "flops": 4 * length * width**2}
+                rows[1] |= {"error": errors[1], "flops": sum(counted)}
+                yield from rows
 
 
-GROUPS = {"layer": layers, "strides": strides, "loop": loops, "heads": heads}
-GROUPS["recurrent"] = recurrent
-
-
-def same(environment):
-    """What two runs must share to stand in one record."""
-    return environment["device"], environment["threads"], environment["versions"]["torch"]
-
-
-def main(names):
+def main():
     torch.set_num_threads(1)
-    if unknown := set(names) - set(GROUPS):
-        raise SystemExit(f"unknown groups {sorted(unknown)}, expected some of {list(GROUPS)}")
-    record = {"environment": environment_of(), "dtype": "float32", "rows": []}
-    old = json.loads(OUT.read_text()) if names else record
-    if same(old["environment"]) != same(record["environment"]):
-        raise SystemExit("the record is of another machine or torch: measure all groups")
-    for name, group in GROUPS.items():
-        kept = [r for r in old["rows"] if r["group"] == name]
-        record["rows"] += group() if name in names or not names else kept
-    OUT.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    record = {
+        "what": "Multi-head attention on one thread of a processor, verified, then timed in pairs",
+        "environment": environment_of(),
+        "rows": [],
+    }
+    for group in (layers, strides, loops, heads, recurrent):
+        record["rows"] += group()
+    write(record, OUT)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -8,19 +8,17 @@ when ``seconds`` (540 unless given) would not suffice. It writes
 had. Status 1 if there is no CUDA device (then nothing is written), if a check failed, or if a point
 could not be measured.
 
-The record, an object with one line for each entry of its lists:
+In the record (:mod:`hydra_lib.records.schema`) stand:
 
-``what``, ``environment``, ``seconds``
-    The title; :func:`hydra_lib.timing.environment.environment_of`; how long it took.
-``sizes``
-    Those of the main group: tokens in a batch (B · T) and d_model (h · head_dim).
+``settings``
+    The sizes of the main groups, ``tokens`` in a batch (B · T) and ``d_model`` (h · head_dim), and
+    the ``seconds`` that the whole took.
 ``checks``
     A :class:`kernel_checks.Check` each, with ``error`` against float64 or ``failure``.
 ``ceilings``
-    "bfloat16", "float32" and "tf32", each the measured ``copy`` and ``matmul``; for
-    :func:`hydra_lib.timing.rows.ceilings_of`.
+    "bfloat16", "float32" and "tf32".
 ``rows``
-    Measured kernels, flat, as :mod:`hydra_lib.timing.rows` describes; by ``group``:
+    Measured kernels by ``group``:
 
     - forward, backward: causal attention by length and head_dim; Triton against SDPA
     - ladder: every rung for ANDREA-120M, against all heads at once
@@ -29,8 +27,7 @@ The record, an object with one line for each entry of its lists:
     - launches: one call for twelve heads, against twelve calls
     - fused: the projection and the attention of all heads at once, against head by head
     - strides: on packed heads, against the strided view that a layer gives
-    - kernels, strassen: matrix products and softmax, no attention; B, h, T and head_dim are None
-      and ``n`` is the side (``levels``: of Strassen's recursion)
+    - kernels, strassen: matrix products and softmax of n x n matrices
 
     Caches are swept before every call, which hides the launch, but in the groups launches, fused
     and strides, where the launch counts.
@@ -42,10 +39,11 @@ The record, an object with one line for each entry of its lists:
 
 import itertools
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -55,14 +53,14 @@ from kernel_checks import CHECKS, Check, run_checks
 
 from hydra_lib.heads import split_heads
 from hydra_lib.matmul.fast import strassen_fast
-from hydra_lib.records import FOLDER
+from hydra_lib.records import FOLDER, write
 from hydra_lib.timing.environment import NoCudaError, environment_of
 from hydra_lib.timing.exact import exact_attention
 from hydra_lib.timing.ladder import LADDER, Rung, refusal
 from hydra_lib.timing.measurement import compare
 from hydra_lib.timing.mistakes import make_all
 from hydra_lib.timing.roofline import measure_ceilings
-from hydra_lib.timing.rows import file_name, rounded, row, write
+from hydra_lib.timing.rows import pair_rows
 from hydra_lib.timing.sizes import AttentionSize
 from hydra_lib.timing.verified import climb, measure, measure_pair, tolerance
 
@@ -249,7 +247,7 @@ def launches(group: str, rung: Rung, size: AttentionSize, dtype, device, **optio
     options |= {"flops": size.flops(), "bytes": size.bytes(dtype, passes=rung.passes[0])}
     options |= {"exact": exact, "tolerance": tolerance(dtype)}
     inputs = size.tensors(dtype, device)[:3]
-    return plain_pair(group, names, (by_head, at_once), inputs, size, **options)
+    return plain_pair(group, names, (by_head, at_once), inputs, asdict(size), **options)
 
 
 def projection(size: AttentionSize, dtype, device, **options) -> list[dict]:
@@ -266,7 +264,7 @@ def projection(size: AttentionSize, dtype, device, **options) -> list[dict]:
     names = ("projection, one head at a time", "projection, all heads at once")
     options |= {"flops": 2 * tokens * width**2}
     options |= {"bytes": (2 * tokens * width + width**2) * dtype.itemsize}
-    return plain_pair("fused", names, (by_head, at_once), (x, weight), size, **options)
+    return plain_pair("fused", names, (by_head, at_once), (x, weight), asdict(size), **options)
 
 
 def strides(rung: Rung, size: AttentionSize, dtype, device, **options) -> list[dict]:
@@ -294,7 +292,7 @@ def scores(size: AttentionSize, dtype, device, **options) -> list[dict]:
         ("q @ kᵀ, packing included", lambda q, k: product(q.contiguous(), k.contiguous())),
     ):
         names = ("q @ kᵀ, strided", name)
-        rows += plain_pair("strides", names, (product, fn), (q, k), size, **options)
+        rows += plain_pair("strides", names, (product, fn), (q, k), asdict(size), **options)
     return rows
 
 
@@ -307,11 +305,11 @@ def other_kernels(plan: Plan, **options) -> list[dict]:
     matrix = n * n * dtype.itemsize
     names, fns = ("torch.mm", "Triton matmul"), (torch.mm, tiled_matmul)
     counts = {"flops": 2 * n**3, "bytes": 3 * matrix}
-    rows = plain_pair("kernels", names, fns, (a, b), None, **counts, **options)
+    sizes = {"n": n}
+    rows = plain_pair("kernels", names, fns, (a, b), sizes, **counts, **options)
     names = ("torch.softmax", "Triton softmax")
     fns = (lambda x: torch.softmax(x, -1), lambda x: online_softmax(x, 1.0))
-    rows += plain_pair("kernels", names, fns, (a,), None, bytes=2 * matrix, **options)
-    return [r | {"n": n} for r in rows]
+    return rows + plain_pair("kernels", names, fns, (a,), sizes, bytes=2 * matrix, **options)
 
 
 def strassen(n: int, dtype: torch.dtype, levels: int, device: str, **options) -> list[dict]:
@@ -330,20 +328,16 @@ def strassen(n: int, dtype: torch.dtype, levels: int, device: str, **options) ->
     # In bfloat16 every sum of blocks is rounded to 8 bits before it is multiplied.
     options |= {"exact": torch.mm, "tolerance": 1e-4 if dtype == torch.float32 else 0.2}
     options |= {"flops": 2 * n**3, "bytes": 3 * n * n * dtype.itemsize}
-    rows = plain_pair("strassen", names, fns, (a, b), None, **options)
-    return [r | {"n": n, "levels": m} for r, m in zip(rows, (0, levels), strict=True)]
+    rows = plain_pair("strassen", names, fns, (a, b), {"n": n}, **options)
+    rows[1]["levels"] = levels
+    return rows
 
 
 def plain_pair(
-    group: str, names: tuple, fns: tuple, inputs: tuple, size: AttentionSize | None, **options
+    group: str, names: tuple, fns: tuple, inputs: tuple, sizes: dict, **options
 ) -> list[dict]:
     """Two rows of functions that are not attention as a whole: reference and candidate."""
-    found = compare(*fns, inputs, **options)
-    about = {"reference": names[0], "pair": found}
-    return [
-        row(group, names[0], size, found.reference, found.reference_error),
-        row(group, names[1], size, found.candidate, found.candidate_error, **about),
-    ]
+    return pair_rows(group, names, sizes, compare(*fns, inputs, **options))
 
 
 def random(dtype: torch.dtype, device: str, *shapes: tuple) -> list[torch.Tensor]:
@@ -361,11 +355,14 @@ def ceilings(device: str, budget: float) -> dict:
         for name, dtype, precision in cases:
             torch.set_float32_matmul_precision(precision)
             found[name] = measure_ceilings(device, dtype, budget).as_record()
-            for timing in found[name].values():
-                del timing["environment"]  # once, at the top of the record
     finally:
         torch.set_float32_matmul_precision(before)
-    return rounded(found)
+    return found
+
+
+def file_name(device: str) -> str:
+    """The name of the record of a device: "gpu-nvidia-h200.json"."""
+    return f"gpu-{re.sub('[^a-z0-9]+', '-', device.lower()).strip('-')}.json"
 
 
 def measure_all(plan: Plan, folder: Path, seconds: float) -> tuple[Path, bool]:
@@ -377,8 +374,7 @@ def measure_all(plan: Plan, folder: Path, seconds: float) -> tuple[Path, bool]:
     record = {
         "what": "Causal attention and its parts on one GPU, verified, then timed in pairs",
         "environment": about,
-        "seconds": 0.0,
-        "sizes": {"tokens": plan.tokens, "d_model": plan.d_model},
+        "settings": {"tokens": plan.tokens, "d_model": plan.d_model},
         "checks": [],
         "ceilings": {},
         "rows": [],
@@ -387,7 +383,7 @@ def measure_all(plan: Plan, folder: Path, seconds: float) -> tuple[Path, bool]:
     }
 
     def save() -> None:
-        record["seconds"] = round(clock.spent(), 1)
+        record["settings"]["seconds"] = clock.spent()
         write(record, path)
 
     estimate = plan.check_seconds + 10 + sum(p.seconds for p in points(plan, True))
@@ -430,7 +426,7 @@ def note_checks(found: list[dict], record: dict, dtype: torch.dtype) -> bool:
 
     It may unless it was wrong in this dtype, or was never seen to work.
     """
-    record["checks"] = rounded([x for x in found if x["verify"]])
+    record["checks"] = [x for x in found if x["verify"]]
     for x in (x for x in found if x["failure"]):
         what = f"{x['kernel']} {x['dtype']} {tuple(x['shape'])}"
         print(f"check failed: {what}: {x['failure']}", flush=True)
@@ -453,7 +449,7 @@ def take(record: dict, found: object) -> None:
         return
     made, others = found
     if isinstance(others, dict):  # mistakes, and why some could not be made
-        record["mistakes"] = rounded([x.as_record() for x in made])
+        record["mistakes"] = [asdict(x) for x in made]
         others = [{"group": "mistakes", "what": k, "reason": v} for k, v in others.items()]
     else:
         record["rows"] += made
@@ -462,17 +458,18 @@ def take(record: dict, found: object) -> None:
 
 def table(record: dict) -> None:
     """The goals of the kernel: speed, share of the matmul ceiling, and ratios to torch's."""
-    peak = record["ceilings"]["bfloat16"]["matmul"]["tflop_per_s"]
-    print(
-        f"\nbfloat16 matmul {peak:.4g} TFLOP/s; {len(record['rows'])} rows, {record['seconds']} s"
-    )
+    matmul = record["ceilings"]["bfloat16"]["matmul"]
+    peak = matmul["flops"] / matmul["p50"] / 1e12
+    took = record["settings"]["seconds"]
+    print(f"\nbfloat16 matmul {peak:.4g} TFLOP/s; {len(record['rows'])} rows, {took:.0f} s")
     print("pass        T  head_dim  kernel                TFLOP/s  share   ratio to")
     for r in record["rows"]:
         if r["group"] in ("forward", "backward"):
             ratio = "" if r["ratio"] is None else f"{r['ratio']:5.2f}  {r['reference']}"
+            speed = r["flops"] / r["p50"] / 1e12
             print(
                 f"{r['group']:8} {r['T']:>6}  {r['head_dim']:>7}  {r['kernel']:20}"
-                f" {r['tflop_per_s']:>8.4g}  {r['tflop_per_s'] / peak:>5.0%}  {ratio}"
+                f" {speed:>8.4g}  {speed / peak:>5.0%}  {ratio}"
             )
     for x in record["missing"]:
         print(f"missing: {x['group']}: {x['what']}: {x['reason']}")

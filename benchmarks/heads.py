@@ -9,9 +9,7 @@ with its seed: nothing is averaged here.
 """
 
 import copy
-import json
 import os
-import platform
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -20,9 +18,8 @@ import torch
 from safetensors.torch import save_file
 
 from hydra_lib.heads import HeadConfig
-from hydra_lib.records import FOLDER
+from hydra_lib.records import FOLDER, record, write
 from hydra_lib.timing.environment import environment_of
-from hydra_lib.timing.rows import rounded
 from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
 from hydra_lib.toy.language import Corpus, corpus
 from hydra_lib.toy.model import TOY, ToyModel, train
@@ -275,27 +272,25 @@ def run(group: str, arguments: dict) -> dict:
 
 
 def main(names: list[str]) -> None:
-    path = DATA / "heads.json"
-    record = json.loads(path.read_text()) if path.is_file() else {}
+    floor = held_out().entropy.mean().item()
+    found = {
+        "what": "What the heads of the toy model learn, trained from several seeds",
+        "environment": environment_of("cpu"),
+        "settings": {"documents": DOCUMENTS, "steps": STEPS, "roles": ROLES, "floor": floor},
+        "rows": [],
+    }
+    if names and (old := record("heads")):
+        if any(old["environment"][k] != found["environment"][k] for k in ("device", "versions")):
+            raise SystemExit("the record is of another machine or other versions: run all groups")
+        found["rows"] = old["rows"]
     with ProcessPoolExecutor(int(os.environ.get("WORKERS", "2"))) as pool:
         for name in names or GROUPS:
             runs = GROUPS[name][1]
-            rows = pool.map(run, [name] * len(runs), runs)
-            record[name] = []
-            for row in rows:
-                record[name].append(rounded(row))
-                print(name, {k: v for k, v in rounded(row).items() if not isinstance(v, list)})
-            about = {
-                "documents": DOCUMENTS,
-                "steps": STEPS,
-                "roles": ROLES,
-                "environment": environment_of("cpu"),
-            }
-            about |= {
-                "floor": held_out().entropy.mean().item(),
-                "python": platform.python_version(),
-            }
-            path.write_text(json.dumps(about | record | about) + "\n")
+            found["rows"] = [row for row in found["rows"] if row["group"] != name]
+            for row in pool.map(run, [name] * len(runs), runs):
+                found["rows"].append({"group": name, **row})
+                print(name, {k: v for k, v in row.items() if not isinstance(v, list)})
+            write(found, DATA / "heads.json")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Every kernel is checked against float64, then timed on one thread in float32, in pairs with all
 heads at once. Run from the root of the repository: ``python benchmarks/ladder.py``. Takes about
 five minutes and writes ``hydra_lib/records/ladder.json``, whose rows are those of
-``benchmarks/gpu.py`` (:mod:`hydra_lib.timing.rows`), in these groups:
+``benchmarks/gpu.py`` (:mod:`hydra_lib.records.schema`), in these groups:
 
 - ladder: every rung for ANDREA-120M's 12 heads of 64, one sequence; also forward+backward. Python's
   loops run at T = 32 and 64 only, and nothing is concluded from them for longer sequences.
@@ -13,15 +13,16 @@ Beside ``environment`` and ``rows``: ``ceilings`` ("float32"), ``mistakes`` made
 ``missing``: what did not run, and why.
 """
 
+from dataclasses import asdict
+
 import torch
 import torch.nn.functional as F
 
-from hydra_lib.records import FOLDER
+from hydra_lib.records import FOLDER, write
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.timing.ladder import LADDER, Rung
 from hydra_lib.timing.mistakes import make_all
 from hydra_lib.timing.roofline import measure_ceilings
-from hydra_lib.timing.rows import rounded, write
 from hydra_lib.timing.sizes import AttentionSize
 from hydra_lib.timing.verified import climb, measure_pair
 
@@ -48,13 +49,10 @@ def show(rows: list[dict]) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    ceilings = measure_ceilings("cpu", torch.float32, budget=3.0).as_record()
-    for timing in ceilings.values():
-        del timing["environment"]
     record = {
         "what": "Causal attention of 12 heads on one CPU thread, verified, then timed in pairs",
         "environment": environment_of(),
-        "ceilings": rounded({"float32": ceilings}),
+        "ceilings": {"float32": measure_ceilings("cpu", torch.float32, budget=3.0).as_record()},
         "rows": [],
         "mistakes": [],
         "missing": [],
@@ -72,7 +70,7 @@ def main() -> None:
         show(rows)
         record["rows"] += rows
     made, reasons = make_all()
-    record["mistakes"] = rounded([x.as_record() for x in made])
+    record["mistakes"] = [asdict(x) for x in made]
     record["missing"] += [
         {"group": "mistakes", "what": name, "reason": reason} for name, reason in reasons.items()
     ]

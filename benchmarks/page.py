@@ -5,12 +5,9 @@ throttled like a phone: 9 Mbit/s, 170 ms round trips, a quarter of the processor
 ``make book``; writes ``hydra_lib/records/page.json``.
 """
 
-import datetime
 import functools
 import gzip
 import http.server
-import json
-import platform
 import shutil
 import statistics
 import threading
@@ -19,12 +16,13 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from hydra_lib.records import FOLDER
+from hydra_lib.records import FOLDER, write
+from hydra_lib.timing.environment import environment_of
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
 LOADS, MOVES = 5, 60
-THROTTLE = {"mbit": 9, "latency_ms": 170, "cpu_divisor": 4}
+THROTTLE = {"bit_per_s": 9_000_000, "latency": 0.17, "cpu_divisor": 4}
 
 
 class Gzip(http.server.SimpleHTTPRequestHandler):
@@ -91,8 +89,8 @@ def load(browser, url: str, throttled: bool) -> dict:
     sizes = []
     session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
     if throttled:
-        rate = THROTTLE["mbit"] * 1e6 / 8
-        conditions = {"offline": False, "latency": THROTTLE["latency_ms"]}
+        rate = THROTTLE["bit_per_s"] / 8
+        conditions = {"offline": False, "latency": 1e3 * THROTTLE["latency"]}
         conditions |= {"downloadThroughput": rate, "uploadThroughput": rate}
         session.send("Network.emulateNetworkConditions", conditions)
         session.send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE["cpu_divisor"]})
@@ -114,14 +112,17 @@ def load(browser, url: str, throttled: bool) -> dict:
     return cost
 
 
-def summary(loads: list[dict]) -> dict:
-    moves = sorted(t for one in loads for t in one["moves_ms"])
+def summary(group: str, page: str, loads: list[dict]) -> dict:
+    """A row: ``ready`` is when the first widget works, ``frame`` from an input to its frame."""
+    moves = sorted(t / 1e3 for one in loads for t in one["moves_ms"])
     return {
+        "group": group,
+        "page": page,
         "bytes": statistics.median(one["bytes"] for one in loads),
         "requests": statistics.median(one["requests"] for one in loads),
-        "first_widget_ready_ms": round(statistics.median(one["ready_ms"] for one in loads)),
-        "input_to_frame_ms_p50": round(statistics.median(moves), 1),
-        "input_to_frame_ms_p95": round(moves[int(0.95 * len(moves))], 1),
+        "ready": statistics.median(one["ready_ms"] for one in loads) / 1e3,
+        "frame_p50": statistics.median(moves),
+        "frame_p95": moves[int(0.95 * len(moves))],
     }
 
 
@@ -130,27 +131,24 @@ def main() -> None:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     record = {
-        "what": "cost of a chapter's page to its reader; medians of loads with an empty cache",
-        "loads": LOADS,
-        "moves_per_load": MOVES,
-        "throttle": THROTTLE,
-        "environment": {"processor": platform.processor() or platform.machine()},
-        "date": datetime.date.today().isoformat(),
-        "pages": {},
+        "what": "Cost of a chapter's page to its reader; medians of loads with an empty cache",
+        "environment": environment_of(),
+        "settings": {"loads": LOADS, "moves_per_load": MOVES, "throttle": THROTTLE},
+        "rows": [],
     }
+    versions = record["environment"]["versions"]
     with sync_playwright() as playwright:
         executable = shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        record["versions"] = {"chromium": browser.version, "jupyter-book": version("jupyter-book")}
+        versions |= {"chromium": browser.version, "jupyter-book": version("jupyter-book")}
         for chapter in sorted(SITE.glob("book/[0-9][0-9]_*.html")):
             url = f"http://127.0.0.1:{server.server_port}/book/{chapter.name}"
-            record["pages"][chapter.stem] = {
-                name: summary([load(browser, url, throttled) for _ in range(LOADS)])
-                for name, throttled in (("as it is", False), ("throttled", True))
-            }
-            print(chapter.stem, json.dumps(record["pages"][chapter.stem], indent=1))
+            for group, throttled in (("as it is", False), ("throttled", True)):
+                loads = [load(browser, url, throttled) for _ in range(LOADS)]
+                record["rows"].append(summary(group, chapter.stem, loads))
+                print(record["rows"][-1])
         browser.close()
-    (FOLDER / "page.json").write_text(json.dumps(record, indent=1) + "\n")
+    write(record, FOLDER / "page.json")
 
 
 if __name__ == "__main__":

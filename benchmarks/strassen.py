@@ -9,9 +9,9 @@ and nothing written.
 
 import importlib.util
 import itertools
-import json
 import os
 import sys
+from functools import partial
 
 import numpy as np
 import torch
@@ -21,9 +21,10 @@ from hydra_lib.matmul import crossover
 from hydra_lib.matmul.counting import triple_loop
 from hydra_lib.matmul.fast import strassen_fast
 from hydra_lib.matmul.recursion import strassen
-from hydra_lib.records import FOLDER
+from hydra_lib.records import FOLDER, write
 from hydra_lib.timing.environment import environment_of
-from hydra_lib.timing.measurement import Comparison, bench, compare
+from hydra_lib.timing.measurement import bench, compare
+from hydra_lib.timing.rows import pair_rows, row
 
 RECORD = FOLDER / "strassen.json"
 
@@ -77,15 +78,12 @@ def numpy_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return c
 
 
-def operands(m: int, k: int, n: int, dtype: torch.dtype, device: str = "cpu") -> tuple:
-    g = torch.Generator(device).manual_seed(0)
+def operands(m: int, k: int, n: int, dtype: torch.dtype) -> tuple:
+    g = torch.Generator().manual_seed(0)
     if not (dtype.is_floating_point or dtype.is_complex):
         sizes = ((m, k), (k, n))
-        return tuple(
-            torch.randint(-99, 100, s, generator=g, dtype=dtype, device=device) for s in sizes
-        )
-    a = torch.randn(m, k, generator=g, dtype=dtype, device=device)
-    return a, torch.randn(k, n, generator=g, dtype=dtype, device=device)
+        return tuple(torch.randint(-99, 100, s, generator=g, dtype=dtype) for s in sizes)
+    return torch.randn(m, k, generator=g, dtype=dtype), torch.randn(k, n, generator=g, dtype=dtype)
 
 
 def tolerance(dtype: torch.dtype) -> float:
@@ -94,12 +92,12 @@ def tolerance(dtype: torch.dtype) -> float:
 
 
 def against_blas(
-    shape: tuple, dtype: torch.dtype, levels: int | None = None, device: str = "cpu", **how
-) -> dict:
-    """One paired comparison of ``strassen_fast`` with ``torch.mm``, both into the same memory."""
+    group: str, shape: tuple, dtype: torch.dtype, levels: int | None = None, **how
+) -> list[dict]:
+    """``strassen_fast`` paired with ``torch.mm``, both into the same memory: two rows."""
     m, k, n = shape
-    a, b = operands(m, k, n, dtype, device)
-    out = torch.empty(m, n, dtype=dtype, device=device)
+    a, b = operands(m, k, n, dtype)
+    out = torch.empty(m, n, dtype=dtype)
     pair = compare(
         lambda a, b: torch.mm(a, b, out=out),
         lambda a, b: strassen_fast(a, b, out, levels),
@@ -109,49 +107,42 @@ def against_blas(
         flops=2 * m * k * n,
         **how,
     )
+    name = "strassen_fast"
     if levels is None:
         levels = crossover.choose_levels(m, k, n, dtype, a.device)
-    return row(pair, dtype=str(dtype).removeprefix("torch."), m=m, k=k, n=n, levels=levels)
+    else:
+        name += f", {levels} level{'s' * (levels > 1)}"
+    sizes = {"n": n} if m == k == n else {"m": m, "k": k, "n": n}
+    rows = pair_rows(group, ("torch.mm", name), sizes, pair)
+    rows[1]["levels"] = levels
+    show(rows[1])
+    return rows
 
 
-def row(pair: Comparison, **what: object) -> dict:
-    """A flat record of a comparison: ratios (above 1: faster than BLAS), milliseconds, errors."""
-    found = {
-        **what,
-        **{f"ratio_{q}": digits(getattr(pair, q)) for q in ("p20", "p50", "p80")},
-        "ratio_of_medians": digits(pair.reference.p50 / pair.candidate.p50),
-        "samples": pair.reference.samples,
-        **{f"blas_ms_{q}": digits(1e3 * getattr(pair.reference, q)) for q in ("p20", "p50", "p80")},
-        **{f"ms_{q}": digits(1e3 * getattr(pair.candidate, q)) for q in ("p20", "p50", "p80")},
-        "blas_error": digits(pair.reference_error),
-        "error": digits(pair.candidate_error),
-    }
-    print(*(f"{k}={v}" for k, v in found.items() if k[-4:] not in ("_p20", "_p80")), flush=True)
-    return found
-
-
-def digits(x: float) -> float:
-    return float(f"{x:.4g}")
+def show(found: dict) -> None:
+    print(*(f"{k}={v}" for k, v in found.items() if v is not None), flush=True)
 
 
 def find_crossover(rows: list[dict]) -> int | None:
     """The smallest side from which on one level gains at least MARGIN at every side measured."""
     best = None
     for found in sorted(rows, key=lambda r: -r["n"]):
-        if found["ratio_p50"] < MARGIN:
+        if found["ratio"] < MARGIN:
             break
         best = found["n"]
     return best
 
 
-def in_numpy(n: int, name: str, fn) -> dict:
-    """A scheme written on numpy beside numpy's own product, float32."""
+def in_numpy(n: int, name: str, fn) -> list[dict]:
+    """A scheme written on numpy beside numpy's own product, float32: two rows."""
     rng = np.random.default_rng(0)
     a, b = (rng.normal(size=(n, n)).astype(np.float32) for _ in range(2))
     # The source's result is float64 (claim H14); the cast is a hundredth of its time.
     cast = lambda a, b: fn(a, b).astype(a.dtype, copy=False)  # noqa: E731
     pair = compare(np.matmul, cast, (a, b), tolerance=1e-3, flops=2 * n**3)
-    return row(pair, scheme=name, dtype="float32", n=n)
+    rows = pair_rows("numpy", ("numpy.matmul", name), {"n": n}, pair)
+    show(rows[1])
+    return rows
 
 
 class Taken(TorchDispatchMode):
@@ -177,8 +168,7 @@ def workspace(n: int, levels: int) -> dict:
     with Taken() as taken:
         c = strassen_fast(a, b, levels=levels)
     size = taken.bytes - c.untyped_storage().nbytes()
-    share = digits(size / c.untyped_storage().nbytes())
-    return {"n": n, "levels": levels, "dtype": "float32", "bytes": size, "share_of_c": share}
+    return {"group": "workspace", "n": n, "levels": levels, "dtype": "float32", "bytes": size}
 
 
 def errors(n: int, dtype: torch.dtype) -> list[dict]:
@@ -204,33 +194,30 @@ def errors(n: int, dtype: torch.dtype) -> list[dict]:
         growth = f**levels * (leaf**2 + g * leaf) - g * n if levels else n**2
         found.append(
             {
+                "group": "errors",
                 "dtype": str(dtype).removeprefix("torch."),
                 "n": n,
                 "form": form,
                 "levels": levels,
-                "error": digits(difference),
-                "relative": digits(difference / np.abs(exact).max()),
-                "bound": digits(growth * unit),
+                "error": float(difference),
+                "relative": float(difference / np.abs(exact).max()),
+                "bound": growth * unit,
             }
         )
-        print(*(f"{k}={v}" for k, v in found[-1].items()), flush=True)
+        show(found[-1])
     return found
 
 
-def ladder(rows: list[dict]) -> list[dict]:
-    """One product by ever better means: 2n³ operations over the seconds (claim H15)."""
+def ladder() -> list[dict]:
+    """One product by ever better means, up to the library's own (claim H15)."""
     rng = np.random.default_rng(0)
 
-    def step(what: str, fn, n: int, dtype: str, as_given=lambda x: x) -> dict:
+    def step(kernel: str, fn, n: int, dtype: str, as_given=lambda x: x) -> dict:
         a, b = (rng.normal(size=(n, n)).astype(dtype) for _ in range(2))
         np.testing.assert_allclose(fn(as_given(a), as_given(b)), a @ b, rtol=0, atol=1e-3 * n)
-        time = bench(fn, as_given(a), as_given(b), flops=2 * n**3)
-        return rung(what, n, dtype, time.p50, time.samples)
-
-    def rung(what: str, n: int, dtype: str, seconds: float, samples: int) -> dict:
-        found = {"what": what, "n": n, "dtype": dtype, "seconds": digits(seconds)}
-        found |= {"samples": samples, "gflop_per_s": digits(2 * n**3 / seconds / 1e9)}
-        print(*(f"{k}={v}" for k, v in found.items()), flush=True)
+        found = row("ladder", kernel, {"n": n}, bench(fn, as_given(a), as_given(b), flops=2 * n**3))
+        found["dtype"] = dtype  # lists of numbers have none
+        show(found)
         return found
 
     rungs = [
@@ -239,14 +226,7 @@ def ladder(rows: list[dict]) -> list[dict]:
     ]
     if importlib.util.find_spec("numba"):
         rungs.append(step("Numba, triple loop", compiled_loop(), 1024, "float32"))
-    rungs += [step("NumPy, its BLAS", np.matmul, 2048, d) for d in ("float64", "float32")]
-    for found in rows:
-        if found["m"] == found["k"] == found["n"] >= 4096:
-            n, dtype, samples = found["n"], found["dtype"], found["samples"]
-            rungs.append(rung("torch.mm", n, dtype, found["blas_ms_p50"] / 1e3, samples))
-            fast = f"strassen_fast, {found['levels']} levels"
-            rungs.append(rung(fast, n, dtype, found["ms_p50"] / 1e3, samples))
-    return rungs
+    return rungs + [step("NumPy, its BLAS", np.matmul, 2048, d) for d in ("float64", "float32")]
 
 
 def compiled_loop():
@@ -265,72 +245,50 @@ def compiled_loop():
     return multiply
 
 
-def on_cuda() -> list[dict]:
-    """Levels 1 to 3 on the GPU: float32 (TF32 off) to 16384, bfloat16 to 32768."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    cases = [("float32", n) for n in (2048, 4096, 8192, 16384)]
-    cases += [("bfloat16", n) for n in (4096, 8192, 16384, 32768)]
-    return [
-        against_blas((n, n, n), getattr(torch, dtype), levels, "cuda", budget=3.0)
-        for (dtype, n), levels in itertools.product(cases, (1, 2, 3))
-    ]
-
-
 def main(quick: bool) -> None:
     if os.environ.get("OMP_NUM_THREADS") != "1":
         raise SystemExit("numpy's BLAS takes its threads at the start: set OMP_NUM_THREADS=1")
     torch.set_num_threads(1)
     small = {"float32": (512, 1024)} if quick else SMALL
-    trials = [
-        against_blas((n, n, n), getattr(torch, dtype), 1, budget=1.5)
+    rows = [
+        found
         for dtype, sizes in small.items()
         for n in sizes
+        for found in against_blas("one level", (n, n, n), getattr(torch, dtype), 1, budget=1.5)
     ]
     if quick:
         return
-    cuda = on_cuda() if torch.cuda.is_available() else []
-    sides = {"cpu": {}, "cuda": {}}
-    for kind, rows in (("cpu", trials), ("cuda", [r for r in cuda if r["levels"] == 1])):
-        for dtype in dict.fromkeys(r["dtype"] for r in rows):
-            if side := find_crossover([r for r in rows if r["dtype"] == dtype]):
-                sides[kind][dtype] = side
-    about = environment_of("cuda" if cuda else "cpu")
+    tried = [r for r in rows if r["reference"]]
+    found = {d: find_crossover([r for r in tried if r["dtype"] == d]) for d in SMALL}
+    sides = {"cpu": {dtype: side for dtype, side in found.items() if side}}
     crossover._measured = lambda: sides  # what follows goes by what was just found
-
-    shapes = [(n, n, n) for n in SIZES]
-    rows = [against_blas(s, torch.float32) for s in shapes + list(RECTANGLES)]
-    rows += [against_blas(s, torch.float64) for s in shapes]
-    rows += [
-        against_blas((n, n, n), getattr(torch, dtype), levels)
-        for (dtype, n), depths in DEPTHS.items()
-        for levels in depths
-    ]
-    schemes = [in_numpy(n, "source", source_scheme) for n in (512, 1024, 2048, 4096)]
-    schemes += [in_numpy(n, "strassen, leaf 64", strassen) for n in (512, 1024, 2048)]
-    blocks = lambda a, b: strassen(a, b, leaf=512)  # noqa: E731
-    schemes += [in_numpy(n, "strassen, leaf 512", blocks) for n in (1024, 2048, 4096)]
-    rows += [
-        against_blas((LARGEST,) * 3, dtype, budget=0.0) for dtype in (torch.float32, torch.float64)
-    ]
     record = {
-        "what": "strassen_fast beside torch.mm into the same memory, one thread, in pairs",
-        "unit": "ratio: time of BLAS / time of the other, above 1 it is faster; times in ms",
-        "environment": about,
-        "crossover": sides,
-        "one_level": trials,
-        "ratios": rows,
-        "numpy_schemes": schemes,
-        "cuda": cuda,
-        "errors": [
-            found
-            for n, dtype in ((512, torch.bfloat16), (512, torch.float32), (512, torch.float64))
-            for found in errors(n, dtype)
-        ]
-        + errors(2048, torch.float32),
-        "workspace": [workspace(n, levels) for n in (1024, 4096, 8192) for levels in (1, 2, 3, 4)],
-        "ladder": ladder(rows),
+        "what": "Strassen's algorithm beside BLAS on one thread, verified, then timed in pairs",
+        "environment": environment_of(),
+        "settings": {"crossover": sides},
+        "rows": rows,
     }
-    RECORD.write_text(json.dumps(record, indent=1) + "\n")
+
+    for dtype, n in itertools.product((torch.float32, torch.float64), SIZES):
+        rows += against_blas("levels chosen", (n, n, n), dtype)
+    for shape in RECTANGLES:
+        rows += against_blas("rectangles", shape, torch.float32)
+    for (dtype, n), depths in DEPTHS.items():
+        for levels in depths:
+            rows += against_blas("levels tried", (n, n, n), getattr(torch, dtype), levels)
+    for dtype in (torch.float32, torch.float64):
+        rows += against_blas("levels chosen", (LARGEST,) * 3, dtype, budget=0.0)
+    for n in (512, 1024, 2048, 4096):
+        rows += in_numpy(n, "source's scheme, leaf 64", source_scheme)
+    for leaf, sizes in ((64, (512, 1024, 2048)), (512, (1024, 2048, 4096))):
+        for n in sizes:
+            rows += in_numpy(n, f"strassen, leaf {leaf}", partial(strassen, leaf=leaf))
+    rows += ladder()
+    for n, dtype in ((512, torch.bfloat16), (512, torch.float32), (512, torch.float64)):
+        rows += errors(n, dtype)
+    rows += errors(2048, torch.float32)
+    rows += [workspace(n, levels) for n in (1024, 4096, 8192) for levels in (1, 2, 3, 4)]
+    write(record, RECORD)
     print(RECORD, RECORD.stat().st_size, "bytes")
 
 

@@ -2,6 +2,8 @@
 
 import itertools
 
+import torch
+
 from hydra_lib.timing.ladder import LADDER
 from hydra_lib.timing.sizes import AttentionSize
 
@@ -17,30 +19,29 @@ def timing(p50, flops=None, bytes=None, dtype="bfloat16"):
         "spread": 0.01,
         "samples": 50,
         "dtype": dtype,
-        "flush": True,
         "flops": flops,
         "bytes": bytes,
-        "unit": "s",
-        "gb_per_s": bytes and bytes / p50 / 1e9,
-        "tflop_per_s": flops and flops / p50 / 1e12,
     }
+
+
+def ceiling(p50, **count):
+    return timing(p50, **count) | {"flush": False}
 
 
 def a_row(group, kernel, size, p50, **more):
-    """A row as hydra_lib.timing.rows.row writes it; ``size`` is (B, h, T, head_dim) or None."""
-    about = dict(zip(("B", "h", "T", "head_dim"), size or [None] * 4, strict=True))
+    """A timed row; ``size`` is (B, h, T, head_dim), or None for what is no attention."""
+    about = dict(zip(("B", "h", "T", "head_dim"), size or (), strict=size is not None))
     backward = more.get("pass") == "forward+backward"
     attention = size and AttentionSize(*size)
-    counts = {
+    more = {
         "flops": attention and attention.flops(backward),
-        "bytes": attention and (12 if backward else 4) * 2 * size[0] * size[1] * size[2] * size[3],
-        "reference": None,
-        "ratio": None,
+        "bytes": attention and attention.bytes(torch.bfloat16, backward),
+        **dict.fromkeys(("reference", "ratio", "ratio_p20", "ratio_p80")),
         "error": 0.0031,
         "peak_bytes": 12_345_678,
         "pass": "forward",
-    }
-    return {"group": group, "kernel": kernel, **about, **timing(p50), **counts, **more}
+    } | more
+    return {"group": group, "kernel": kernel, **about, **timing(p50), **more}
 
 
 def environment_of(device, cpu="AMD EPYC", date="2026-01-02T03:04:05+00:00"):
@@ -74,10 +75,10 @@ def gpu_record():
         rows.append(a_row("grid", "Triton", size, 2e-4, **more))
     work = {"n": 4096, "flops": 2 * 4096**3, "bytes": 6 * 4096**2}
     rows.append(a_row("kernels", "torch.mm", None, 2e-4, **work))
-    rows.append(a_row("kernels", "Triton matmul", None, 3e-4, reference="torch.mm", **work))
+    pair = {"reference": "torch.mm", "ratio": 0.7}
+    rows.append(a_row("kernels", "Triton matmul", None, 3e-4, **pair, **work))
     rows.append(a_row("kernels", "torch.softmax", None, 3e-5, n=4096, bytes=4 * 4096**2))
-    rows[-2]["ratio"] = 0.7
-    ceilings = {"copy": timing(5e-4, bytes=2e9), "matmul": timing(1.5e-3, flops=1e12)}
+    ceilings = {"copy": ceiling(5e-4, bytes=2e9), "matmul": ceiling(1.5e-3, flops=1e12)}
     about = environment_of("NVIDIA H200", date="2026-02-03T03:04:05+00:00")
     return {
         "what": "Made up",
@@ -88,10 +89,13 @@ def gpu_record():
 
 
 def bare_record():
-    """The least that a record may have: no ceilings, no counts, no errors; a group of its own."""
+    """The least that a record may have: no ceilings, counts, errors; a row that is no timing."""
+    null = ("samples", "flops", "bytes", "reference", "ratio", "ratio_p20", "ratio_p80", "spread")
+    null = dict.fromkeys((*null, "error", "peak_bytes"))
     rows = [
-        {"group": "mine", "kernel": name, "dtype": "float16", "pass": "forward", "T": 8}
-        | {"p20": t, "p50": t, "p80": 2 * t}
-        for name, t in (("slow one", 3.0), ("quick one", 2e-9))
+        {"group": "mine", "kernel": name, "dtype": "float16", "pass": "forward", "T": 8, **null}
+        | {"p20": low, "p50": t, "p80": high}
+        for name, low, t, high in (("slow one", 3.0, 3.0, 6.0), ("quick one", None, 2e-9, None))
     ]
-    return {"environment": environment_of("AMD EPYC"), "rows": rows}
+    rows.append({"group": "training", "seeds": [3, 5]})
+    return {"what": "Bare", "environment": environment_of("AMD EPYC"), "rows": rows}

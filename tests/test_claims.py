@@ -39,7 +39,7 @@ from hydra_lib.matmul.bilinear import BilinearAlgorithm
 from hydra_lib.matmul.counting import Tally, counted, triple_loop
 from hydra_lib.matmul.recursion import strassen
 from hydra_lib.matmul.schemes import STRASSEN
-from hydra_lib.records import record, records
+from hydra_lib.records import group, record, records
 from hydra_lib.toy.ablation import clone, equalize, head_weights
 from hydra_lib.toy.language import corpus
 from hydra_lib.toy.model import ToyModel, stored, train
@@ -133,8 +133,9 @@ def heads_layer(d=12, h=3):
     return layer.double(), x
 
 
-def rows(group):
-    return [r for r in record("attention")["rows"] if r["group"] == group]
+def pairs(name, which):
+    """What was timed in pairs, and its ratio to the reference."""
+    return [r for r in group(record(name), which) if r["reference"]]
 
 
 def test_H1():
@@ -187,15 +188,15 @@ def test_H11():
 
 
 def test_H12():
-    source = [r for r in record("strassen")["numpy_schemes"] if r["scheme"] == "source"]
+    source = [r for r in pairs("strassen", "numpy") if r["kernel"] == "source's scheme, leaf 64"]
     assert min(r["n"] for r in source) > 64
-    assert all(r["ratio_p50"] < 1 for r in source)
+    assert all(r["ratio"] < 1 for r in source)
 
 
 def test_H13():
-    rows_ = [r for r in record("strassen")["errors"] if r["form"] == "winograd"]
+    rows = [r for r in group(record("strassen"), "errors") if r["form"] == "winograd"]
     for dtype in ("float32", "float64"):
-        errors = {r["levels"]: r["error"] for r in rows_ if r["dtype"] == dtype and r["n"] == 512}
+        errors = {r["levels"]: r["error"] for r in rows if r["dtype"] == dtype and r["n"] == 512}
         assert errors[0] < errors[2] < errors[4]
 
 
@@ -206,7 +207,7 @@ def test_H14():
 
 
 def test_H15():
-    speed = [rung["gflop_per_s"] for rung in record("strassen")["ladder"]]
+    speed = [r["flops"] / r["p50"] for r in group(record("strassen"), "ladder")]
     assert max(speed) > 1000 * min(speed)
 
 
@@ -214,7 +215,7 @@ def test_H16():
     counts = {sum(HeadConfig(768, h).flops(97, 89).values()) for h in (1, 2, 12, 24)}
     assert len(counts) == 1
     assert len({HeadConfig(768, h).parameters() for h in (1, 2, 12, 24)}) == 1
-    few = [r["p50"] for r in rows("heads") if r["sizes"]["n_heads"] == 12]
+    few = [r["ratio"] for r in pairs("attention", "heads") if r["kernel"] == "12 heads"]
     assert all(0.75 < ratio < 1.25 for ratio in few)
 
 
@@ -229,9 +230,10 @@ def test_H17():
 
 
 def test_H18():
-    plain = [r for r in rows("recurrent") if r["what"] == "weighted mean alone"]
+    recurrent = pairs("attention", "recurrent")
+    plain = [r for r in recurrent if r["kernel"] == "weighted mean alone"]
     for width in (128, 512):
-        ratio = {r["sizes"]["length"]: r["p50"] for r in plain if r["sizes"]["width"] == width}
+        ratio = {r["T"]: r["ratio"] for r in plain if r["d_model"] == width}
         assert ratio[min(ratio)] > 1 > ratio[max(ratio)]
 
 
@@ -279,9 +281,9 @@ def test_W4():
 
 
 def test_W5():
-    ratio = {(r["what"], r["sizes"]["batch"], r["sizes"]["length"]): r["p50"] for r in rows("loop")}
-    assert ratio["attention of 12 heads", 1, 1] > 2
-    assert ratio["attention of 12 heads", 1, 512] < 1.5
+    ratio = {(r["kernel"], r["B"], r["T"]): r["ratio"] for r in pairs("attention", "loop")}
+    assert ratio["attention, all heads at once", 1, 1] > 2
+    assert ratio["attention, all heads at once", 1, 512] < 1.5
 
 
 def test_W6():
@@ -321,12 +323,13 @@ def test_W8():
 
     assert gradient(twins, "W_o") == pytest.approx(gradient(alone, "W_o"), rel=1e-3)
     assert gradient(twins, "W_k") == pytest.approx(gradient(alone, "W_k") / 2, rel=1e-3)
-    for row in record("heads")["seeds"]:
+    seeds = group(record("heads"), "seeds")
+    for row in seeds:
         for c in row["clones"]:
             loss = c["loss"]
             cost = loss["twins, without one"] - loss["twins"]
             assert cost < loss["alone, without it"] - loss["alone"]
-    vacancies = [row["vacancy"] for row in record("heads")["seeds"]]
+    vacancies = [row["vacancy"] for row in seeds]
     gained = [gone["score"] - there["score"] for there, gone in vacancies]
     assert sum(g > 0.3 for g in gained) > len(gained) / 2
 
@@ -342,9 +345,8 @@ def test_W9():
             pass
         heads = toy_heads(model)
         assert all(torch.equal(heads[0], other) for other in heads[:6]) == tied
-    rows = record("heads")
-    exact = [row["gap"] for row in rows["ties"] if row["noise"] == 0]
-    usual = [row["gap"] for row in rows["seeds"]]
+    exact = [row["gap"] for row in group(record("heads"), "ties") if row["noise"] == 0]
+    usual = [row["gap"] for row in group(record("heads"), "seeds")]
     assert min(exact) > 3 * max(usual)
     scores = role_scores(stored(), corpus(100, seed=1_000_000))
     assert all(scores[role].max() > 0.8 for role in ROLES[:4])
@@ -359,7 +361,8 @@ def test_W10():
 
 
 def test_W11():
-    included = [r["p50"] for r in rows("strides") if "packing included" in r["what"]]
+    strides = pairs("attention", "strides")
+    included = [r["ratio"] for r in strides if "packing included" in r["kernel"]]
     assert sum(ratio < 1.05 for ratio in included) > len(included) / 2
 
 
@@ -489,14 +492,14 @@ def test_B16():
 
 
 def test_B17():
-    rows = record("heads")
+    found = record("heads")
     right = {h: [] for h in (1, 2, 4, 8)}
-    for row in rows["lookups"]:
+    for row in group(found, "lookups"):
         right[row["n_heads"]].append(row["accuracy"])
     for fewer, more in ((1, 2), (2, 4), (4, 8)):
         assert max(right[fewer]) < min(right[more])
-    gaps = {6: [row["gap"] for row in rows["seeds"]]}
-    for row in rows["widths"]:
+    gaps = {6: [row["gap"] for row in group(found, "seeds")]}
+    for row in group(found, "widths"):
         gaps.setdefault(row["n_heads"], []).append(row["gap"])
     median = {h: statistics.median(values) for h, values in gaps.items()}
     assert median[1] > min(median.values()) < median[12]

@@ -8,7 +8,6 @@ import torch
 from hydra_lib import masking
 from hydra_lib.figures import figure, matrices, themed
 from hydra_lib.notebook import source
-from hydra_lib.records import record, records
 
 
 def draw():
@@ -69,22 +68,3 @@ def test_source_is_code_without_docstrings():
     assert "def apply_mask(" in text
     assert '"""' not in text
     compile(text.removeprefix("```python\n").removesuffix("```"), "source", "exec")
-
-
-def test_records_by_prefix():
-    found = records("at")
-    assert list(found) == ["attention"]
-    assert found["attention"] == record("attention")
-    assert records("no such record") == {}
-
-
-def test_known_but_not_measured_is_told_from_unknown():
-    assert record("gpu-nvidia-imagined") is None
-    text = (
-        "expected a record among attention, heads, ladder, page, strassen; got 'strasen'; "
-        "did you mean 'strassen'?"
-    )
-    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
-        record("strasen")
-    with pytest.raises(ValueError, match=r"got 'xyz'$"):
-        record("xyz")

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def test_every_mistake_can_be_made_on_a_cpu(name):
     assert found.factor == found.wrong / found.right
     assert found.unit == ("ratio" if name == "unpaired" else "s")
     assert found.wrong_way != found.right_way
-    record = found.as_record()
+    record = asdict(found)
     assert json.loads(json.dumps(record)) == record
     assert torch.get_num_threads() == threads
 
@@ -152,11 +153,7 @@ def test_cached_inputs_differ_in_what_comes_before(monkeypatch):
     monkeypatch.setattr(work, "repeat", lambda once, *_: calls.append(once) or [float(len(calls))])
     found = work.cached_inputs(size=4096)
     assert (found.wrong, found.right) == (1.0, 2.0)
-    assert found.more == {
-        "bytes": 4096,
-        "wrong_gb_per_s": 4096 / 1.0 / 1e9,
-        "right_gb_per_s": 4096 / 2.0 / 1e9,
-    }
+    assert found.more == {"bytes": 4096}
 
 
 def test_two_calls_warm_up():

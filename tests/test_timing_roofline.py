@@ -7,7 +7,7 @@ import torch
 from hydra_lib.timing import roofline
 from hydra_lib.timing.environment import NoCudaError, environment_of
 from hydra_lib.timing.measurement import Timing
-from hydra_lib.timing.roofline import Ceilings, measure_ceilings, place
+from hydra_lib.timing.roofline import Ceilings, ceilings_of, measure_ceilings, place
 
 
 def timed(seconds, flops=None, bytes=None):
@@ -69,8 +69,13 @@ def test_ceilings_count_their_bytes_and_flops(monkeypatch, dtype):
     assert found.copy.dtype == found.matmul.dtype == str(dtype).removeprefix("torch.")
     assert found.copy.gb_per_s > 0
     assert found.matmul.tflop_per_s > 0
-    record = found.as_record()
-    assert json.loads(json.dumps(record)) == record
+    kept = json.loads(json.dumps(found.as_record()))
+    assert kept["copy"].keys() == kept["matmul"].keys()
+    assert "environment" not in kept["copy"]
+    record = {"environment": found.copy.environment, "ceilings": {"mine": kept}}
+    (again,) = ceilings_of(record).values()
+    assert (again.copy, again.matmul.p50) == (found.copy, found.matmul.p50)
+    assert place(again, 100, 10, 1.0) == place(found, 100, 10, 1.0)
 
 
 def test_ceilings_refuse():

@@ -36,7 +36,6 @@ def test_one_kernel_alone(backward):
     assert found["dtype"] == "float32"
     assert 0 < found["error"] < 1e-5
     assert found["reference"] is found["ratio"] is found["peak_bytes"] is None
-    assert found["tflop_per_s"] == pytest.approx(found["flops"] / found["p50"] / 1e12, rel=1e-2)
 
 
 @pytest.mark.parametrize("backward", [False, True])

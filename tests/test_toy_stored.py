@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hydra_lib.records import FOLDER, record
+from hydra_lib.records import FOLDER, group, record
 from hydra_lib.toy import model as toymodel
 from hydra_lib.toy.language import corpus
 from hydra_lib.toy.roles import job_losses, role_scores
@@ -22,7 +22,8 @@ def test_stored_weights_are_the_file_s():
 
 
 def test_stored_weights_reach_the_stored_scores():
-    [row] = [row for row in record("heads")["seeds"] if row["seed"] == 0]  # whose weights they are
+    row = group(record("heads"), "seeds")[0]  # whose weights they are
+    assert row["seed"] == 0
     model, test = toymodel.stored(), corpus(400, seed=1_000_000)
     for role, found in role_scores(model, test).items():
         torch.testing.assert_close(found, torch.tensor(row["scores"][role]), rtol=0, atol=0.01)

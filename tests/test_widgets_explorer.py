@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import json
 import random
 import re
 import statistics
@@ -11,15 +10,15 @@ import pytest
 import traitlets
 from playwright.sync_api import expect
 
-from hydra_lib.records import FOLDER
+from hydra_lib.records import provenance, records
 from hydra_lib.timing import roofline
-from hydra_lib.timing.rows import ceilings_of
 from hydra_lib.widgets import ExplorerWidget
 from tests.conftest import in_browser, numbers
-from tests.measured_records import FAST, a_row, bare_record, environment_of, gpu_record, timing
+from tests.measured_records import FAST, a_row, bare_record, ceiling, environment_of, gpu_record
 
 browser = pytest.mark.browser
-CHOICES = ("group", "pass", "dtype", "n", "T", "head_dim", "B", "h")
+SIZES = ("d_model", "m", "k", "n", "T", "head_dim", "B", "h")
+CHOICES = ("group", "pass", "dtype", *SIZES)
 SIZE = (1, 2, 64, 16)
 
 
@@ -31,8 +30,9 @@ def small_record():
         a_row("ladder", "third", SIZE, 1e-3, reference="second", ratio=1.8, spread=None),
     ]
     # 1 TB/s and 10 TFLOP/s; forward these rows move 16,384 bytes and compute 266,240 FLOPs.
-    ceilings = {"copy": timing(1e-3, bytes=1e9), "matmul": timing(1e-3, flops=1e10)}
+    ceilings = {"copy": ceiling(1e-3, bytes=1e9), "matmul": ceiling(1e-3, flops=1e10)}
     return {
+        "what": "Small",
         "environment": environment_of("AMD EPYC"),
         "ceilings": {"bfloat16": ceilings},
         "rows": rows,
@@ -59,28 +59,29 @@ def broken(**changes):
             lambda: ExplorerWidget(None),
             "records must be a dictionary of at least one record, got None",
         ),
-        (lambda: ExplorerWidget({"x": None}), "record 'x' has no rows"),
-        (lambda: ExplorerWidget({"x": {"rows": []}}), "record 'x' has no rows"),
-        (lambda: ExplorerWidget(small_record()), "record 'environment' has no rows"),
         (
-            lambda: ExplorerWidget(
-                {"x": small_record() | {"environment": {"device": "a", "date": ""}}}
-            ),
-            "record 'x' must say where and when it was measured: environment lacks date, versions",
+            lambda: ExplorerWidget({"x": None}),
+            "record 'x' must be a dictionary, got None",
         ),
         (
-            lambda: ExplorerWidget(broken(p50=None, dtype=None)),
-            "row 1 of record 'x' lacks dtype, p50",
+            lambda: ExplorerWidget(small_record()),
+            "record 'what' must be a dictionary, got 'Small'",
         ),
         (
-            lambda: ExplorerWidget(broken(p20=3.0)),
-            "row 1 of record 'x' must have 0 < p20 ≤ p50 ≤ p80 in seconds, "
-            "got [3.0, 0.002, 0.0022] s",
+            lambda: ExplorerWidget(broken(p50=None)),
+            "record 'x': row 1: p50 must be a number above 0, got None",
         ),
         (
-            lambda: ExplorerWidget(broken(p20=0.0, p80=float("inf"), unit="ms")),
-            "row 1 of record 'x' must have 0 < p20 ≤ p50 ≤ p80 in seconds, "
-            "got [0.0, 0.002, inf] ms",
+            lambda: ExplorerWidget({"x": small_record() | {"rows": [{"group": "training"}]}}),
+            "record 'x' has no timed rows to show",
+        ),
+        (
+            lambda: ExplorerWidget({"x": bare_record()}, groups=["training"]),
+            "record 'x' has no timed rows to show",
+        ),
+        (
+            lambda: ExplorerWidget({"x": bare_record()}, groups=["mine", "yours"]),
+            "expected a group among mine, training; got 'yours'",
         ),
         (
             lambda: ExplorerWidget({"x": small_record()}, T=128),
@@ -117,7 +118,7 @@ def test_bad_settings(setting):
 
 
 def test_only_what_is_shown_is_sent():
-    record = gpu_record() | {"checks": ["long"], "missing": ["longer"]}
+    record = gpu_record() | {"checks": [{"long": 1}], "missing": [{"longer": 1}]}
     before = copy.deepcopy(record)
     widget = ExplorerWidget(
         {"gpu": record}, T=1024, chart="T", kernel="Triton", direction="forward"
@@ -125,12 +126,11 @@ def test_only_what_is_shown_is_sent():
     assert record == before
     sent = widget.get_state(["records"])["records"]["gpu"]
     assert set(sent) == {"what", "environment", "ceilings", "rows"}
-    assert set(sent["environment"]) == {"device", "cpu", "threads", "date", "versions"}
     for row, given in zip(sent["rows"], record["rows"], strict=True):
         assert row.items() <= given.items()
         assert None not in row.values()
-        assert not set(row) & {"samples", "flush", "unit", "tflop_per_s", "gb_per_s"}
-    exact = ceilings_of(record)["bfloat16"]
+        assert not set(row) & {"samples", "ratio_p20", "ratio_p80"}
+    exact = roofline.ceilings_of(record)["bfloat16"]
     assert sent["ceilings"] == {
         "bfloat16": {
             "peak": exact.matmul.tflop_per_s * 1e12,
@@ -138,6 +138,13 @@ def test_only_what_is_shown_is_sent():
         }
     }
     assert ExplorerWidget({"x": bare_record()}).records["x"]["ceilings"] == {}
+
+
+def test_groups_are_sent_in_the_order_that_was_asked_for():
+    sent = ExplorerWidget({"gpu": gpu_record()}, groups=["kernels", "grid"]).records["gpu"]
+    assert list(dict.fromkeys(row["group"] for row in sent["rows"])) == ["kernels", "grid"]
+    sent = ExplorerWidget({"x": bare_record()}).records["x"]
+    assert {row["group"] for row in sent["rows"]} == {"mine"}  # "training" is not timed
 
 
 # --- arithmetic -------------------------------------------------------------------------------
@@ -150,8 +157,8 @@ def test_places_agree_with_the_library(chromium):
     for _ in range(40):
         record = small_record()
         record["ceilings"]["bfloat16"] = {
-            "copy": timing(10 ** draw.uniform(-5, 1), bytes=draw.randint(1, 10**12)),
-            "matmul": timing(10 ** draw.uniform(-5, 1), flops=draw.randint(1, 10**15)),
+            "copy": ceiling(10 ** draw.uniform(-5, 1), bytes=draw.randint(1, 10**12)),
+            "matmul": ceiling(10 ** draw.uniform(-5, 1), flops=draw.randint(1, 10**15)),
         }
         counts = [{"flops": 10**15, "bytes": 10**12} for _ in range(30)]
         record["rows"] = [
@@ -165,7 +172,7 @@ def test_places_agree_with_the_library(chromium):
     got = numbers(in_browser(chromium, "records.js", expression, sent))
     bounds = []
     for record, results in zip(records, got, strict=True):
-        ceilings = ceilings_of(record)["bfloat16"]
+        ceilings = roofline.ceilings_of(record)["bfloat16"]
         for row, result in zip(record["rows"], results, strict=True):
             expected = roofline.place(ceilings, row["flops"], row["bytes"], row["p50"])
             expected["leastSeconds"] = expected.pop("least_seconds")
@@ -174,6 +181,16 @@ def test_places_agree_with_the_library(chromium):
             assert result == pytest.approx(expected, rel=1e-9)
     assert len(bounds) == 1200
     assert min(map(bounds.count, ("memory", "compute"))) > 100
+
+
+@browser
+def test_provenance_agrees_with_the_library(chromium):
+    made = [*records("").values(), small_record(), gpu_record()]
+    for device, threads in itertools.product(("EPYC", "H200"), (1, 2, None)):
+        about = environment_of(device, cpu="EPYC") | {"threads": threads}
+        made.append(small_record() | {"environment": about})
+    got = in_browser(chromium, "records.js", "m.provenance(c)", made)
+    assert numbers(got) == [provenance(one) for one in made]
 
 
 @browser
@@ -202,7 +219,7 @@ def ratio_of(rows, kernel, reference):
     first = {r["kernel"]: r for r in reversed(rows)}
     if not {kernel, reference} <= set(first):
         return None
-    if first[kernel]["flops"] != first[reference]["flops"]:
+    if not first[kernel]["flops"] or first[kernel]["flops"] != first[reference]["flops"]:
         return None
     return first[reference]["p50"] / first[kernel]["p50"], "medians"
 
@@ -215,7 +232,8 @@ def test_ratios(chromium):
         rows = []
         for _ in range(draw.randint(1, 6)):
             kernel, reference = draw.choices("abcd", k=2)
-            row = {"kernel": kernel, "p50": draw.random() + 0.1, "flops": draw.choice([1, 1, 1, 2])}
+            flops = draw.choice([1, 1, 1, 1, 2, None])
+            row = {"kernel": kernel, "p50": draw.random() + 0.1, "flops": flops}
             if reference != kernel and draw.random() < 0.5:
                 row |= {"reference": reference, "ratio": draw.random() + 0.1}
             rows.append(row)
@@ -276,7 +294,7 @@ def test_choices_always_leave_rows(chromium):
             elif not known:
                 assert taken[key] is None
             else:
-                usual = max(known) if key in ("n", "T", "head_dim", "B", "h") else left[0][key]
+                usual = max(known) if key in SIZES else left[0][key]
                 assert taken[key] == usual
             left = agreeing(left, {key: taken[key]})
         assert result["rows"] == left
@@ -408,7 +426,8 @@ def test_one_record(widget_page):
     labels = page.locator(".hydra-controls label:visible > span").all_inner_texts()
     assert labels == ["Ratio to", "Show"]
     expect(page.locator(".hydra-note").first).to_have_text(
-        "AMD EPYC, 2 threads, 2026-01-02; python 3.12.1, torch 2.13.0, cuda 13.0, numpy 2.4.6."
+        "Small. AMD EPYC, 2 threads, 2026-01-02; "
+        "python 3.12.1, torch 2.13.0, cuda 13.0, numpy 2.4.6."
     )
     expect(page.locator("caption")).to_have_text(
         "B = 1, h = 2, T = 64, head_dim = 16, bfloat16, forward; fastest first"
@@ -438,9 +457,41 @@ def test_a_bare_record(widget_page):
     expect(page.locator("figure")).to_be_hidden()
     assert kernels(page) == ["quick one", "slow one"]
     expect(cells(page, 1)).to_have_text(["3.00 s 3.00–6.00", "– –", "1.00 itself", "– –"])
+    expect(cells(page, 0)).to_have_text(["2.00 ns –", "– –", "– –", "– –"])
     expect(page.locator(".hydra-summary")).to_have_text(
-        "quick one: 2.00 ns, 1.50e9 × as fast as slow one (ratio of medians)."
+        "quick one: 2.00 ns, not compared with slow one."
     )
+
+
+@browser
+def test_products_of_other_sides_and_levels(widget_page):
+    sides = {"m": 256, "k": 4096, "n": 4096, "flops": None}
+    pair = {"reference": "torch.mm", "ratio": 1.25, "levels": 2}
+    record = small_record()
+    record["rows"] = [
+        a_row("rectangles", "torch.mm", None, 5e-3, **sides),
+        a_row("rectangles", "strassen_fast", None, 4e-3, **sides, **pair),
+        a_row("rectangles", "torch.mm", None, 3e-3, **sides | {"m": 512}),
+        a_row("widths", "layer", None, 3e-3, d_model=768, T=5, flops=None),
+        a_row("widths", "layer", None, 4e-3, d_model=768, T=7, flops=None),
+    ]
+    page = widget_page(ExplorerWidget({"x": record}, m=256))
+    expect(page.locator("caption")).to_have_text(
+        "m = 256, k = 4096, n = 4096, bfloat16, forward; fastest first"
+    )
+    expect(page.locator(".hydra-summary")).to_have_text(
+        "strassen_fast: 4.00 ms, 1.25 × as fast as torch.mm (paired, ± 1 %). "
+        "Levels of recursion: 2. Largest relative error against float64: 0.00310. "
+        "Most memory held beside the inputs: 12.3 MB."
+    )
+    select(page, "Rows m").select_option("512")
+    assert kernels(page) == ["torch.mm"]
+    select(page, "Measured").select_option("widths")
+    expect(page.locator("caption")).to_contain_text("d_model = 768, T = 7, bfloat16")
+    expect(page.locator(".hydra-path circle")).to_have_count(2)
+    select(page, "Show").select_option("FLOP/s")
+    expect(page.locator("figcaption")).to_have_text("The FLOPs of these kernels were not counted.")
+    expect(page.locator("figure svg > *")).to_have_count(0)
 
 
 @browser
@@ -512,22 +563,22 @@ def test_device_group_and_sizes(widget_page):
     expect(cells(page, 1).nth(2)).to_have_text("0.891 paired")
 
     group = select(page, "Measured")
-    group.select_option("query rows split or not")
+    group.select_option("grid")
     expect(caption).to_contain_text("B = 16, h = 32, T = 1024, head_dim = 64")
     # Two sizes differ in the batch alone; the ratio's kernel is not in this group.
     expect(select(page, "Ratio to")).to_have_value("Triton, one program a head")
     select(page, "Batch B").select_option("1")
     expect(caption).to_contain_text("B = 1, h = 12, T = 1024, head_dim = 64")
-    group.select_option("head_dim in small steps")
+    group.select_option("head_dim")
     expect(caption).to_contain_text("B = 4, h = 16, T = 2048, head_dim = 64")
     expect(page.locator("[data-ready] > [role=status]")).to_be_empty()
-    group.select_option("matrix product, softmax")
+    group.select_option("kernels")
     expect(caption).to_contain_text("n = 4096, bfloat16, forward")
-    expect(cells(page, 0)).to_have_text(["30.0 µs 28.5–33.0", "– 2,240", "– other work", "– –"])
+    expect(cells(page, 0)).to_have_text(["30.0 µs 28.5–33.0", "– 2,240", "– –", "– –"])
     expect(page.locator(".hydra-summary")).to_contain_text(
-        "torch.softmax: 30.0 µs, not the same work as torch.mm. "
+        "torch.softmax: 30.0 µs, not compared with torch.mm. "
     )
-    group.select_option("fused kernels, with gradients")
+    group.select_option("backward")
     expect(caption).to_contain_text("forward+backward; fastest first")
     page.wait_for_url("**#explorer.group=backward&explorer.record=gpu")
 
@@ -555,10 +606,10 @@ def test_charts(widget_page):
     chart.focus()
     page.keyboard.press("ArrowDown")
     expect(caption).to_contain_text("along head_dim; h changes with it.")
-    select(page, "Measured").select_option("head_dim in small steps")
+    select(page, "Measured").select_option("head_dim")
     expect(caption).to_contain_text("along head_dim. ")
     expect(page.locator(".hydra-path circle")).to_have_count(30)
-    select(page, "Measured").select_option("the ladder: loops to fused")
+    select(page, "Measured").select_option("ladder")
     expect(chart).to_have_value("roofline")  # its two lengths are fewer than its kernels
     select(page, "Length T").select_option("1024")
     select(page, "Chart").select_option("along T")
@@ -591,7 +642,7 @@ def test_links(widget_page):
     sentence = page.locator(".hydra-summary").inner_text()
     assert sentence.startswith("SDPA flash: 3.78 ms, 0.918 × as fast as Triton (paired, ± 1 %), ")
     select(page, "head_dim").select_option("128")
-    page.wait_for_url("**measured.head_dim=128*")
+    page.wait_for_url("**explorer.head_dim=128*")
     page.reload()
     page.wait_for_selector("[data-ready=explorer]")
     expect(select(page, "head_dim")).to_have_value("128")
@@ -608,7 +659,7 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
     page = widget_page(both(), fragment="#explorer.T=false")
     problem = page.locator("[data-ready=explorer] > .hydra-problem").last
     for asked in ("T=false", *NONSENSE):
-        page.evaluate("hash => { location.hash = hash; }", f"measured.{asked}")
+        page.evaluate("hash => { location.hash = hash; }", f"explorer.{asked}")
         trait, value = asked.split("=")
         expect(problem).to_have_text(
             f"The link asks for {trait} = {value}, which this widget cannot show."
@@ -651,22 +702,19 @@ def test_nothing_leaves_the_page(widget_page):
 
 @browser
 def test_every_record_of_the_book_can_be_shown(widget_page):
-    records = {path.stem: json.loads(path.read_text("utf-8")) for path in FOLDER.glob("*.json")}
-    records = {name: r for name, r in records.items() if "ceilings" in r and r.get("rows")}
-    if not records:
-        pytest.skip("no record with rows and ceilings yet")
-    page = widget_page(ExplorerWidget(records))
-    for name, record in records.items():
-        if len(records) > 1:
-            select(page, "Device").select_option(name)
-        device = record["environment"]["device"]
-        expect(page.locator(".hydra-note").first).to_contain_text(device)
-        expect(page.locator(".hydra-note").first).to_contain_text(
-            record["environment"]["date"][:10]
-        )
-        for group in dict.fromkeys(r["group"] for r in record["rows"]):
-            if len({r["group"] for r in record["rows"]}) > 1:
-                select(page, "Measured").select_option(group)
+    known = records("")
+    timed = {
+        name: [r["group"] for r in one["rows"] if "kernel" in r] for name, one in known.items()
+    }
+    timed = {name: dict.fromkeys(groups) for name, groups in timed.items() if groups}
+    assert {"attention", "ladder", "strassen"} <= set(timed)
+    page = widget_page(ExplorerWidget({name: known[name] for name in timed}))
+    for name, groups in timed.items():
+        select(page, "Device").select_option(name)
+        expect(page.locator(".hydra-note").first).to_contain_text(provenance(known[name]))
+        for group in groups:
+            select(page, "Measured").select_option(group)
+            expect(page.locator("[data-ready] > [role=status]")).to_be_empty()
             first = page.locator(".hydra-results tbody td").first
             expect(first).to_have_text(re.compile(r"^[\d.,]+ (s|ms|µs|ns)"))
             assert statistics.fmean(len(k) for k in kernels(page)) > 2

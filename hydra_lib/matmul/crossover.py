@@ -34,4 +34,5 @@ def choose_levels(m: int, k: int, n: int, dtype: torch.dtype, device: torch.devi
 
 @functools.cache
 def _measured() -> dict[str, dict[str, int]]:
-    return (record("strassen") or {"crossover": {}})["crossover"]
+    found = record("strassen")
+    return found["settings"]["crossover"] if found else {}

@@ -2,13 +2,16 @@
 
 ``benchmarks/`` writes them; a chapter reads them with :func:`record`, so that a figure is either
 what somebody measured, on a device and a day that it names, or is not there.
+:mod:`hydra_lib.records.schema` says what a record holds.
 """
 
 import difflib
 import json
 from pathlib import Path
 
-__all__ = ["FOLDER", "record", "records"]
+from hydra_lib.records.schema import SIZES, check
+
+__all__ = ["FOLDER", "SIZES", "check", "group", "provenance", "record", "records", "write"]
 
 FOLDER = Path(__file__).parent
 """Where the files lie; the benchmarks write them there.
@@ -49,3 +52,72 @@ def record(name: str) -> dict | None:
 def records(prefix: str) -> dict[str, dict]:
     """All measurements whose name begins with ``prefix``, by name; empty when there is none."""
     return {path.stem: record(path.stem) for path in sorted(FOLDER.glob(f"{prefix}*.json"))}
+
+
+def group(record: dict, name: str) -> list[dict]:
+    """The rows of a record that were measured for one thing, in their order.
+
+    Raises ValueError when there are none.
+
+    >>> {row["h"] for row in group(record("ladder"), "ladder")}
+    {12}
+    """
+    found = [row for row in record["rows"] if row["group"] == name]
+    if not found:
+        groups = ", ".join(dict.fromkeys(row["group"] for row in record["rows"]))
+        raise ValueError(f"expected a group among {groups or 'none'}; got {name!r}")
+    return found
+
+
+def provenance(record: dict) -> str:
+    """What a number of this record must not be quoted without: device, threads, date, versions.
+
+    The threads are those of a processor; a GPU has its own. ``static/records.js`` says the same.
+
+    >>> about = {"device": "EPYC", "cpu": "EPYC", "threads": 1, "date": "2026-01-02T03:04:05"}
+    >>> provenance({"environment": about | {"versions": {"torch": "2.13.0", "cuda": None}}})
+    'EPYC, 1 thread, 2026-01-02; torch 2.13.0.'
+    """
+    about = record["environment"]
+    where = about["device"]
+    if where == about["cpu"] and about["threads"]:
+        where += f", {about['threads']} thread{'s' * (about['threads'] > 1)}"
+    versions = ", ".join(f"{key} {value}" for key, value in about["versions"].items() if value)
+    return f"{where}, {about['date'][:10]}; {versions}."
+
+
+def write(record: dict, path: Path) -> None:
+    """Check a record and write it as JSON, a line for every row, floats to four digits.
+
+    The old file stays until the new one is complete. Raises ValueError as
+    :func:`hydra_lib.records.schema.check` does, and for NaN and infinities.
+    """
+    record = rounded(record)
+    check(record, path.stem)
+    lines = []
+    for key, value in record.items():
+        text = _text(value)
+        if isinstance(value, list) and value:
+            inner = ",\n".join(map(_text, value))
+            text = f"[\n{inner}\n]"
+        lines.append(f"{json.dumps(key)}: {text}")
+    new = path.with_suffix(".new")
+    new.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+    new.replace(path)
+
+
+def rounded(value: object) -> object:
+    """Floats to four significant digits, in nested dictionaries, lists and tuples too.
+
+    >>> rounded({"p50": 0.123456, "h": 12})
+    {'p50': 0.1235, 'h': 12}
+    """
+    if isinstance(value, dict):
+        return {k: rounded(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(v) for v in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

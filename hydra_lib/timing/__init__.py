@@ -28,8 +28,8 @@ from hydra_lib.timing.ladder import (
 )
 from hydra_lib.timing.measurement import Comparison, Timing, bench, compare
 from hydra_lib.timing.memory import peak_bytes
-from hydra_lib.timing.roofline import Ceilings, measure_ceilings, place
-from hydra_lib.timing.rows import ceilings_of
+from hydra_lib.timing.roofline import Ceilings, ceilings_of, measure_ceilings, place
+from hydra_lib.timing.rows import pair_rows, row
 from hydra_lib.timing.sampling import EmptyWorkloadError, NothingToWaitForError
 from hydra_lib.timing.sizes import AttentionSize
 from hydra_lib.timing.verified import climb, measure, measure_pair
@@ -59,11 +59,13 @@ __all__ = [
     "measure_ceilings",
     "measure_pair",
     "one_by_one",
+    "pair_rows",
     "peak_bytes",
     "place",
     "python_loops",
     "refusal",
     "relative_error",
+    "row",
     "row_error",
     "sdpa",
     "tolerance_for",

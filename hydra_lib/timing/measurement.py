@@ -6,7 +6,7 @@ a cold first call (warm-up), one lucky sample (quantiles of many), two moments o
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import torch
 
@@ -54,11 +54,6 @@ class Timing:
     def tflop_per_s(self) -> float | None:
         return None if self.flops is None else self.flops / self.p50 / 1e12
 
-    def as_record(self) -> dict:
-        """Fields, unit and rates, ready for JSON; the caller adds what was timed, and sizes."""
-        rates = {"gb_per_s": self.gb_per_s, "tflop_per_s": self.tflop_per_s}
-        return {"unit": "s", **asdict(self), **rates}
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -76,12 +71,6 @@ class Comparison:
     candidate: Timing
     reference_error: float
     candidate_error: float
-
-    def as_record(self) -> dict:
-        """Fields, and the ratio of the two medians, ready for JSON."""
-        both = {"reference": self.reference.as_record(), "candidate": self.candidate.as_record()}
-        medians = self.reference.p50 / self.candidate.p50
-        return {"unit": "ratio", **asdict(self), **both, "ratio_of_medians": medians}
 
 
 def bench(

@@ -1,13 +1,13 @@
 """The roofline: how fast a computation could be, from two measured ceilings."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.timing.measurement import Timing, bench
 
-__all__ = ["Ceilings", "measure_ceilings", "place"]
+__all__ = ["Ceilings", "ceilings_of", "measure_ceilings", "place"]
 
 # Bytes to copy, far more than the caches hold, and the side of the matmul.
 CPU_SIZES = (2**28, 2048)
@@ -22,8 +22,20 @@ class Ceilings:
     matmul: Timing
 
     def as_record(self) -> dict:
-        """Both timings, ready for JSON."""
-        return {"copy": self.copy.as_record(), "matmul": self.matmul.as_record()}
+        """Both timings, ready for a record, at whose top the machine stands once for all."""
+        both = asdict(self)
+        for timing in both.values():
+            del timing["environment"]
+        return both
+
+
+def ceilings_of(record: dict) -> dict[str, Ceilings]:
+    """The measured ceilings of a record by dtype, for :func:`place`."""
+    about, kinds = {"environment": record["environment"]}, ("copy", "matmul")
+    return {
+        name: Ceilings(*(Timing(**both[kind], **about) for kind in kinds))
+        for name, both in record["ceilings"].items()
+    }
 
 
 def measure_ceilings(

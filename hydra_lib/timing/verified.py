@@ -1,7 +1,7 @@
 """Kernels for attention, verified and timed: what becomes a row of a record."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict
 
 import torch
 
@@ -10,7 +10,7 @@ from hydra_lib.timing.exact import exact_attention, exact_gradients, forward_and
 from hydra_lib.timing.ladder import LADDER, Rung, refusal
 from hydra_lib.timing.measurement import bench, compare
 from hydra_lib.timing.memory import peak_bytes
-from hydra_lib.timing.rows import row
+from hydra_lib.timing.rows import pair_rows, row
 from hydra_lib.timing.sizes import AttentionSize
 
 __all__ = ["climb", "measure", "measure_pair", "tolerance", "verify"]
@@ -39,8 +39,8 @@ def measure(
     counts = _counts(kernel, size, dtype, backward)
     del exact  # it would hold memory while the kernel is timed
     timing = bench(call, *tensors, device=device, **counts, **how)
-    peak = _peak(call, tensors)
-    return row(group, kernel.name, size, timing, error, backward=backward, peak_bytes=peak)
+    found = row(group, kernel.name, asdict(size), timing, error, backward=backward)
+    return found | {"peak_bytes": _peak(call, tensors)}
 
 
 def measure_pair(
@@ -72,20 +72,11 @@ def measure_pair(
 
     del exact
     found = compare(*calls, tensors, exact=known, tolerance=tolerance(dtype), device=device, **how)
-    rows = []
-    for kernel, call, timing, error, pair in zip(
-        both,
-        calls,
-        (found.reference, found.candidate),
-        (found.reference_error, found.candidate_error),
-        (None, found),
-        strict=True,
-    ):
-        timing = replace(timing, **_counts(kernel, size, dtype, backward))
-        about = {"backward": backward, "peak_bytes": _peak(call, tensors)}
-        if pair is not None:
-            about |= {"reference": reference.name, "pair": pair}
-        rows.append(row(group, kernel.name, size, timing, error, **about))
+    rows = pair_rows(
+        group, (reference.name, candidate.name), asdict(size), found, backward=backward
+    )
+    for one, kernel, call in zip(rows, both, calls, strict=True):
+        one |= _counts(kernel, size, dtype, backward) | {"peak_bytes": _peak(call, tensors)}
     return tuple(rows)
 
 

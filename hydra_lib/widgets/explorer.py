@@ -1,38 +1,34 @@
 """The widget of measured results; its arithmetic is ``static/records.js``."""
 
-import math
-
 import traitlets
 
-from hydra_lib.timing.rows import ceilings_of
+from hydra_lib.records import SIZES, check
+from hydra_lib.records import group as rows_of
 from hydra_lib.widgets._base import Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["ExplorerWidget"]
 
-NEEDED = ("group", "kernel", "pass", "dtype", "p20", "p50", "p80")
-SIZES = ("n", "T", "head_dim", "B", "h")
-OTHERS = ("flops", "bytes", "reference", "ratio", "spread", "error", "peak_bytes")
-ABOUT = ("device", "date", "versions")
+AXES = [size for size in SIZES if size != "levels"]  # the levels are the kernel's own
+LEFT_OUT = ("samples", "ratio_p20", "ratio_p80")
 CHARTS = ("roofline", "T", "head_dim", "n")
 
 
 class ExplorerWidget(Widget):
-    """Every row of measured records: a table with the fastest first, ratios, and a chart.
+    """Every timed row of measured records: a table with the fastest first, ratios, and a chart.
 
-    ``records`` is ``{name: record}`` as :func:`hydra_lib.records.records` gives it: a record has
-    ``environment`` (:func:`hydra_lib.timing.environment.environment_of`), ``rows``
-    (:mod:`hydra_lib.timing.rows`) and, for the roofline, ``ceilings`` by dtype. Of these the page
-    gets what it shows.
+    ``records`` is ``{name: record}`` as :func:`hydra_lib.records.records` gives it, of which the
+    page gets what it shows; ``groups`` are the groups to show, the first one first, all if None.
 
     The other traits choose rows, by the names of their keys: ``record``, ``group``, ``dtype``,
-    ``n``, ``T``, ``head_dim``, ``B``, ``h``, and ``direction`` for the key "pass"; None leaves it
-    to the widget. ``reference`` is the kernel that ratios are taken to, ``kernel`` the one that is
-    marked; ``show`` one of time, speed, ratio; ``chart`` one of roofline, T, head_dim, n. Where
-    no row has such a combination the page says so, and shows what there is.
+    ``d_model``, ``m``, ``k``, ``n``, ``T``, ``head_dim``, ``B``, ``h``, and ``direction`` for the
+    key "pass"; None leaves it to the widget. ``reference`` is the kernel that ratios are taken to,
+    ``kernel`` the one that is marked; ``show`` one of time, speed, ratio; ``chart`` one of
+    roofline, T, head_dim, n. Where no row has such a combination the page says so, and shows what
+    there is.
 
-    Raises ValueError for records without rows, rows without a time, a machine that is not named,
-    and for a setting that no row has.
+    Raises ValueError as :func:`hydra_lib.records.check`, for a record without timed rows, for a
+    group that it does not have, and for a setting that no row has.
     """
 
     _esm = bundle("explorer_widget.js")
@@ -42,6 +38,9 @@ class ExplorerWidget(Widget):
     group = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     direction = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     dtype = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    d_model = traitlets.Int(None, allow_none=True).tag(sync=True)
+    m = traitlets.Int(None, allow_none=True).tag(sync=True)
+    k = traitlets.Int(None, allow_none=True).tag(sync=True)
     n = traitlets.Int(None, allow_none=True).tag(sync=True)
     T = traitlets.Int(None, allow_none=True).tag(sync=True)
     head_dim = traitlets.Int(None, allow_none=True).tag(sync=True)
@@ -52,13 +51,13 @@ class ExplorerWidget(Widget):
     show = traitlets.Enum(["time", "speed", "ratio"], "time").tag(sync=True)
     chart = traitlets.Enum(CHARTS, None, allow_none=True).tag(sync=True)
 
-    def __init__(self, records, **traits):
+    def __init__(self, records, groups=None, **traits):
         if not isinstance(records, dict) or not records:
             raise ValueError(f"records must be a dictionary of at least one record, got {records}")
-        slim = {name: _slim(name, record) for name, record in records.items()}
+        slim = {name: _slim(name, record, groups) for name, record in records.items()}
         super().__init__(records=slim, **traits)
 
-    @traitlets.validate("record", "group", "direction", "dtype", *SIZES, "reference", "kernel")
+    @traitlets.validate("record", "group", "direction", "dtype", *AXES, "reference", "kernel")
     def _check_setting(self, proposal):
         name, value = proposal["trait"].name, proposal["value"]
         key = {"direction": "pass", "reference": "kernel"}.get(name, name)
@@ -70,32 +69,26 @@ class ExplorerWidget(Widget):
         return value
 
 
-def _slim(name: str, record: object) -> dict:
+def _slim(name: str, record: object, groups: list[str] | None) -> dict:
     """What the page reads of a record."""
-    if not isinstance(record, dict) or not record.get("rows"):
-        raise ValueError(f"record {name!r} has no rows")
-    about = record.get("environment") or {}
-    if missing := [key for key in ABOUT if not about.get(key)]:
-        lacks = f"environment lacks {', '.join(missing)}"
-        raise ValueError(f"record {name!r} must say where and when it was measured: {lacks}")
-    ceilings = ceilings_of({"ceilings": {}, **record})
+    check(record, f"record {name!r}")
+    rows = record["rows"]
+    if groups is not None:
+        rows = [row for group in groups for row in rows_of(record, group)]
+    timed = [row for row in rows if "kernel" in row]
+    if not timed:
+        raise ValueError(f"record {name!r} has no timed rows to show")
     return {
-        "what": record.get("what", ""),
-        "environment": {key: about.get(key) for key in (*ABOUT, "cpu", "threads")},
+        "what": record["what"],
+        "environment": record["environment"],
         "ceilings": {
-            dtype: {"peak": 1e12 * c.matmul.tflop_per_s, "bandwidth": 1e9 * c.copy.gb_per_s}
-            for dtype, c in ceilings.items()
+            dtype: {
+                "peak": both["matmul"]["flops"] / both["matmul"]["p50"],
+                "bandwidth": both["copy"]["bytes"] / both["copy"]["p50"],
+            }
+            for dtype, both in record.get("ceilings", {}).items()
         },
-        "rows": [_slim_row(f"row {i} of record {name!r}", r) for i, r in enumerate(record["rows"])],
+        "rows": [
+            {k: v for k, v in row.items() if v is not None and k not in LEFT_OUT} for row in timed
+        ],
     }
-
-
-def _slim_row(which: str, row: dict) -> dict:
-    if missing := [key for key in NEEDED if row.get(key) is None]:
-        raise ValueError(f"{which} lacks {', '.join(missing)}")
-    times = [row[key] for key in ("p20", "p50", "p80")]
-    if row.get("unit", "s") != "s" or not 0 < times[0] <= times[1] <= times[2] < math.inf:
-        got = f"{times} {row.get('unit', 's')}"
-        raise ValueError(f"{which} must have 0 < p20 ≤ p50 ≤ p80 in seconds, got {got}")
-    kept = {key: row.get(key) for key in NEEDED + SIZES + OTHERS}
-    return {key: value for key, value in kept.items() if value is not None}

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import torch
 
@@ -30,10 +30,6 @@ class Mistake:
     def factor(self) -> float:
         """The wrong number over the right one."""
         return self.wrong / self.right
-
-    def as_record(self) -> dict:
-        """Fields and factor, ready for JSON."""
-        return {**asdict(self), "factor": self.factor}
 
 
 def matrix(device: str, n: int) -> tuple[torch.Tensor, torch.device]:

@@ -94,13 +94,8 @@ def cached_inputs(
         float(np.median(repeat(lambda b=b: seconds(b), where, budget)))
         for b in (touch, lambda: scrap.add_(1))
     )
-    more = {
-        "bytes": size,
-        "wrong_gb_per_s": size / wrong / 1e9,
-        "right_gb_per_s": size / right / 1e9,
-    }
     ways = "input in the cache from the last call", "caches swept before each call"
-    return Mistake("cached inputs", *ways, wrong, right, more=more)
+    return Mistake("cached inputs", *ways, wrong, right, more={"bytes": size})
 
 
 def threads(device: str = "cpu", n: int = 1024, budget: int | float = 0.5) -> Mistake:

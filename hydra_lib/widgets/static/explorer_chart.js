@@ -85,6 +85,10 @@ export function drawLines(node, shown, show, chosen, onChoose) {
   const stops = series(record.rows, taken, axis);
   const points = stops.flatMap(({ x, rows }) => fastestFirst(rows, taken.reference).map((row) =>
     ({ x, row, value: quantity(show, rows, row, taken.reference) }))).filter(({ value }) => Number.isFinite(value));
+  if (!points.length) {
+    node.replaceChildren();
+    return "The FLOPs of these kernels were not counted.";
+  }
   const most = Math.max(...points.map(({ value }) => value));
   const [unit, size] = show === "ratio" ? ["×", 1] : unitFor(most, show === "time" ? TIME : SPEED);
   for (const point of points) point.value /= size;

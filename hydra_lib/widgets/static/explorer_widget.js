@@ -1,23 +1,12 @@
 import { drawLines, drawRoof, quantity } from "./explorer_chart.js";
 import {
-  CHOICES, compared, percent, placeOf, sentence, SPEED, three, TIME, timeText, unitFor, view,
+  CHOICES, compared, percent, placeOf, provenance, sentence, SPEED, three, TIME, timeText, unitFor, view,
 } from "./records.js";
 import { choice, columnHeads, el, follow, heat, roving, svg, table, update } from "./ui.js";
 
-const GROUPS = {
-  ladder: "the ladder: loops to fused",
-  head_dim: "head_dim in small steps",
-  forward: "fused kernels, forward",
-  backward: "fused kernels, with gradients",
-  grid: "query rows split or not",
-  launches: "one launch or one a head",
-  fused: "heads at once or one by one",
-  strides: "strided or packed heads",
-  kernels: "matrix product, softmax",
-  strassen: "Strassen's products",
-};
 const LABELS = {
-  record: "Device", group: "Measured", pass: "Pass", dtype: "dtype", n: "Side n", T: "Length T",
+  record: "Device", group: "Measured", pass: "Pass", dtype: "dtype",
+  d_model: "Width d_model", m: "Rows m", k: "Inner side k", n: "Side n", T: "Length T",
   head_dim: "head_dim", B: "Batch B", h: "Heads h", reference: "Ratio to", chart: "Chart",
 };
 const CHARTS = { roofline: "roofline", T: "along T", head_dim: "along head_dim", n: "along n" };
@@ -58,11 +47,11 @@ function render({ model, el: root }) {
   return follow(model, [...KEYS.map(traitOf), "kernel", "show"], () => {
     const shown = view(records, asked());
     const names = {
-      record: (name) => deviceText(records, name), group: (name) => GROUPS[name] ?? name, chart: (name) => CHARTS[name],
+      record: (name) => deviceText(records, name), chart: (name) => CHARTS[name],
     };
     for (const key of KEYS) offer(controls[key], shown.offered[key], shown.taken[key], names[key] ?? String);
     show.select.value = model.get("show");
-    about.textContent = provenance(shown.record);
+    about.textContent = `${shown.record.what}. ${provenance(shown.record)}`;
     told.textContent = shown.refused.map((key) =>
       `Not measured here: ${LABELS[key]} = ${model.get(traitOf(key))}.`).join(" ");
 
@@ -100,14 +89,6 @@ function deviceText(records, name) {
   return twins.length > 1 ? `${device} (${name})` : device;
 }
 
-/** What a number must not be quoted without. */
-function provenance({ what, environment }) {
-  const { device, cpu, threads, date, versions } = environment;
-  const where = device === cpu && threads ? `${device}, ${threads} thread${threads > 1 ? "s" : ""}` : device;
-  const with_ = Object.entries(versions).filter(([, version]) => version).map((pair) => pair.join(" "));
-  return `${what ? `${what}. ` : ""}${where}, ${date.slice(0, 10)}; ${with_.join(", ")}.`;
-}
-
 /** The table, fastest first, bars in the column that is shown; returns what marks a row. */
 function listRows(place, shown, show, pick) {
   const { record, rows, lines, taken } = shown;
@@ -116,7 +97,8 @@ function listRows(place, shown, show, pick) {
   const buttons = lines.map(({ kernel }, i) => el("button", {
     type: "button", class: "hydra-toggle", onclick: () => pick(kernel), onfocus: () => pick(kernel),
   }, el("span", {}, i + 1), " ", kernel));
-  const size = ["B", "h", "n", "T", "head_dim"].filter((key) => taken[key] !== null).map((key) => `${key} = ${taken[key]}`);
+  const size = ["B", "h", "d_model", "m", "k", "n", "T", "head_dim"]
+    .filter((key) => taken[key] !== null).map((key) => `${key} = ${taken[key]}`);
   const grid = table(`${[...size, taken.dtype, taken.pass].join(", ")}; fastest first`,
     lines.length, 4, (i) => buttons[i]);
   columnHeads(grid, "kernel", ["", "", "", ""]);
@@ -131,9 +113,10 @@ function listRows(place, shown, show, pick) {
     const roof = placeOf(record, one);
     const cells = grid.cells[i];
     const [, seconds] = unitFor(one.p50, TIME);
-    cells[0].append(...two(timeText(one.p50), `${three(one.p20 / seconds)}–${three(one.p80 / seconds)}`));
+    const [low, high] = [one.p20, one.p80].map((time) => (time ? three(time / seconds) : ""));
+    cells[0].append(...two(timeText(one.p50), `${low}–${high}`));
     cells[1].append(...two(one.flops ? three(one.flops / one.p50 / flops) : "–", one.bytes ? three(one.bytes / one.p50 / 1e9) : "–"));
-    cells[2].append(...two(ratio ? three(ratio.value) : "–", ratio ? ratio.how : "other work"));
+    cells[2].append(...two(ratio ? three(ratio.value) : "–", ratio ? ratio.how : "–"));
     cells[3].append(...two(roof ? percent(roof.share) : "–", roof ? roof.bound : "–"));
     const bar = cells[["time", "speed", "ratio"].indexOf(show)];
     bar.classList.add("hydra-bar");

@@ -1,7 +1,7 @@
-// Rows of measurements, as hydra_lib/timing/rows.py describes them: chosen, compared, placed. No DOM.
+// Timed rows, as hydra_lib/records/schema.py describes them: chosen, compared, placed. No DOM.
 
 // What tells rows apart besides the kernel, in the order in which it is asked.
-export const CHOICES = ["group", "pass", "dtype", "n", "T", "head_dim", "B", "h"];
+export const CHOICES = ["group", "pass", "dtype", "d_model", "m", "k", "n", "T", "head_dim", "B", "h"];
 const AXES = ["T", "head_dim", "n"];
 
 const distinct = (values) => [...new Set(values)];
@@ -59,7 +59,7 @@ export function fastestFirst(rows, reference) {
  *
  * `how` is "paired" where the record measured the two in pairs (the other way round it is one over
  * that), "medians" for the ratio of two medians, "itself". Null when one of them is missing, or
- * their FLOPs differ: then they do not do the same work. */
+ * their FLOPs differ or were not counted: then nobody knows that they do the same work. */
 export function compared(rows, kernel, reference) {
   if (kernel === reference) return { value: 1, how: "itself", spread: null };
   const paired = (a, b) => rows.find((row) =>
@@ -69,7 +69,7 @@ export function compared(rows, kernel, reference) {
   const turned = paired(reference, kernel);
   if (turned) return { value: 1 / turned.ratio, how: "paired", spread: turned.spread ?? null };
   const [own, other] = [kernel, reference].map((name) => rows.find((row) => row.kernel === name));
-  if (!own || !other || own.flops !== other.flops) return null;
+  if (!own?.flops || own.flops !== other?.flops) return null;
   return { value: other.p50 / own.p50, how: "medians", spread: null };
 }
 
@@ -153,6 +153,13 @@ export function percent(share) {
   return `${x >= 10 ? Math.round(x).toLocaleString("en") : Number(x.toPrecision(2))} %`;
 }
 
+/** What a number must not be quoted without; hydra_lib.records.provenance. */
+export function provenance({ environment: { device, cpu, threads, date, versions } }) {
+  const where = device === cpu && threads ? `${device}, ${threads} thread${threads > 1 ? "s" : ""}` : device;
+  const known = Object.entries(versions).filter(([, version]) => version).map((pair) => pair.join(" "));
+  return `${where}, ${date.slice(0, 10)}; ${known.join(", ")}.`;
+}
+
 /** A row in a sentence: its time, how it compares, how near the roof it is. */
 export function sentence({ record, rows, taken }, row) {
   const ratio = compared(rows, row.kernel, taken.reference);
@@ -162,10 +169,11 @@ export function sentence({ record, rows, taken }, row) {
   const parts = [timeText(row.p50)];
   if (ratio?.how === "itself") parts.push("the reference");
   else if (ratio) parts.push(`${three(ratio.value)} × as fast as ${taken.reference} (${how}${within})`);
-  else parts.push(`not the same work as ${taken.reference}`);
+  else parts.push(`not compared with ${taken.reference}`);
   if (found) parts.push(`${percent(found.share)} of the roof, bound by ${found.bound}`);
   const more = [];
   if (found) more.push(`The roof allows ${timeText(found.leastSeconds)}.`);
+  if (Number.isFinite(row.levels)) more.push(`Levels of recursion: ${row.levels}.`);
   if (Number.isFinite(row.error)) more.push(`Largest relative error against float64: ${three(row.error)}.`);
   if (Number.isFinite(row.peak_bytes)) more.push(`Most memory held beside the inputs: ${memoryText(row.peak_bytes)}.`);
   return `${row.kernel}: ${parts.join(", ")}. ${more.join(" ")}`.trim();
