@@ -17,13 +17,15 @@ torch is imported once and each mutant is a fork. Linux and macOS only.
 
 import argparse
 import ast
+import gc
+import importlib
+import math
 import os
 import random
+import resource
 import shutil
-import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -132,44 +134,42 @@ def planted(source: str, node: ast.AST, change: str) -> str:
     return (source.encode()[:start] + change.encode() + source.encode()[end:]).decode()
 
 
-def passes(copy: Path, files: list[str], limit: float) -> bool:
-    """Run these tests of the copy in a fork; too slow counts as noticed."""
+def passes(copy: Path, files: list[str], limit: float) -> tuple[bool, float]:
+    """Whether these tests of the copy pass in a fork, and its processor time in seconds.
+
+    The kernel ends a fork that takes longer than ``limit``, however busy the machine is.
+    """
     child = os.fork()
     if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit),) * 2)
         os.chdir(copy)
         sys.path.insert(0, str(copy))
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
-        import pytest
-
-        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *files])
+        # pytest warns of what was imported before it could rewrite the assertions in it.
+        options = "-x -q -p no:cacheprovider -W ignore::pytest.PytestAssertRewriteWarning"
+        code = importlib.import_module("pytest").main(
+            [*options.split(), "--hypothesis-seed=0", *files]
+        )
         os._exit(int(code))
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return status == 0
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+    _, status, usage = os.wait4(child, 0)
+    return status == 0, usage.ru_utime + usage.ru_stime
 
 
 def examine(name: str, copy: Path, sample: int | None, seed: int) -> None:
     module = Path("hydra_lib", *name.split(".")).with_suffix(".py")
     files = [f"tests/test_{name.replace('.', '_')}.py", str(module)]
     source = (copy / module).read_text("utf-8")
-    began = time.monotonic()
-    if not passes(copy, files, 600):
+    passed, seconds = passes(copy, files, 600)
+    if not passed:
         sys.exit(f"{' '.join(files)} fail without any mutant")
-    limit = 10 + 5 * (time.monotonic() - began)
     every = mutants(source)
     chosen = random.Random(seed).sample(every, min(sample or len(every), len(every)))
     killed = 0
     for node, change in sorted(chosen, key=lambda m: (m[0].lineno, m[0].col_offset)):
         (copy / module).write_text(planted(source, node, change), "utf-8")
-        survived = passes(copy, files, limit)
+        survived, _ = passes(copy, files, 10 + 5 * seconds)
         killed += not survived
         was = " ".join(ast.get_source_segment(source, node).split())
         verdict = "SURVIVED" if survived else "killed  "
@@ -188,8 +188,9 @@ def main() -> None:
     # One thread, before torch starts any, and nothing compiled that could outlive its source.
     os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
-    import matplotlib  # noqa: F401
-    import torch  # noqa: F401
+    for slow in ("torch", "matplotlib", "pytest", "hypothesis", "nbval.plugin", "beartype.claw"):
+        importlib.import_module(slow)
+    gc.freeze()
 
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "copy")
