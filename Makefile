@@ -3,11 +3,11 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 PORT ?= 8000
 
-.PHONY: book test serve lab sync publish-check bench clean help
+.PHONY: book test serve lab sync publish-check bench mutants clean help
 
 help:
 	@echo "make book · make test · make serve · make lab · make sync · make publish-check"
-	@echo "make bench · make clean"
+	@echo "make bench · make mutants · make clean"
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -52,6 +52,9 @@ bench: $(INSTALLED)
 	  then echo "skipped: torch sees no CUDA device"; continue; fi; \
 	  OMP_NUM_THREADS=1 $(BIN)/python $$script || exit 1; \
 	done
+
+mutants: $(INSTALLED)
+	$(BIN)/python tools/mutants.py --sample 40
 
 clean:
 	rm -rf _build .venv .pytest_cache .ruff_cache .hypothesis *.egg-info

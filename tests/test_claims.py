@@ -1,4 +1,7 @@
-"""Each verdict on the claims page, as a test that fails when it stops being true."""
+"""Each verdict on the claims page, as a test that fails when it stops being true.
+
+Numbers and formulas are read from ``book/claims.yml``, of which the page is made.
+"""
 
 import math
 import re
@@ -9,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+import yaml
 
 from hydra_lib import (
     ANDREA_12M,
@@ -45,7 +49,8 @@ from hydra_lib.toy.language import corpus
 from hydra_lib.toy.model import ToyModel, stored, train
 from hydra_lib.toy.roles import ROLES, role_scores
 
-PAGE = Path(__file__).parents[1] / "book" / "claims.md"
+BOOK = Path(__file__).parents[1] / "book"
+CLAIMS = {c["id"]: c for c in yaml.safe_load((BOOK / "claims.yml").read_text("utf-8"))}
 FUTURE = ~causal_mask(5)
 
 
@@ -53,10 +58,84 @@ def scores(seed=0):
     return torch.randn(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-def test_every_claim_on_the_page_has_a_test_and_every_test_a_claim():
-    on_page = set(re.findall(r"^\| ([HWB]\d+) \|", PAGE.read_text("utf-8"), re.MULTILINE))
-    tested = {name.removeprefix("test_") for name in globals() if re.match(r"test_[HWB]\d+$", name)}
-    assert on_page == tested
+def labels():
+    """Every label of the book and its kind: ref for a heading, prf:ref for a proof's statement."""
+    found = {}
+    for path in BOOK.glob("*.md"):
+        text = path.read_text("utf-8")
+        found |= dict.fromkeys(re.findall(r"^\((\S+)\)=\n+#", text, re.MULTILINE), "ref")
+        statements = r"^:::\{prf:\w+\}.*\n:label: (\S+)"
+        found |= dict.fromkeys(re.findall(statements, text, re.MULTILINE), "prf:ref")
+    return found
+
+
+def formulas(text):
+    return re.findall(r"\$(.+?)\$", text)
+
+
+def value(formula, **letters):
+    """A formula of the page in numbers, ``n(n+1)/2`` at n = 6."""
+    python = re.sub(r"\\cdot|[{}\s]", lambda m: "*" if m[0] == "\\cdot" else "", formula)
+    python = re.sub(r"(?<=[\w)])(?=\()|(?<=[a-z\d)])(?=[a-z])", "*", python)
+    return eval(python.replace("^", "**"), {"__builtins__": {}}, letters)
+
+
+def whole_numbers(text):
+    return [int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\d|\d", text)]
+
+
+def products(*shapes):
+    """Multiplications that the triple loop takes for a product of matrices, as counted."""
+    tally, (a, b) = Tally(), map(np.ones, shapes)
+    triple_loop(counted(a, tally).tolist(), counted(b, tally).tolist())
+    return tally.multiplications
+
+
+def test_every_claim_has_a_test_and_every_test_a_claim():
+    tested = {name.removeprefix("test_") for name in globals() if re.match(r"test_[A-Z]\d+$", name)}
+    assert set(CLAIMS) == tested
+    assert all(re.fullmatch(r"[HWBO]\d+", name) for name in CLAIMS)
+
+
+def test_the_page_shows_every_letter():
+    page = (BOOK / "claims.md").read_text("utf-8")
+    shown = re.findall(r"^```\{claims\} (.+)$", page, re.MULTILINE)
+    assert {letter for group in shown for letter in group.split()} == {name[0] for name in CLAIMS}
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_claim_is_complete_and_its_evidence_is_there(claim):
+    assert claim["claim"]
+    assert claim["verdict"]
+    assert claim["evidence"]
+    for label in claim["evidence"]:
+        assert labels()[label] == ("prf:ref" if label.startswith(("thm-", "prop-")) else "ref")
+
+
+def test_a_row_of_the_page(monkeypatch):
+    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
+    from claims import row
+
+    claim = {"id": "O1", "claim": "$a$", "verdict": "Holds", "evidence": ["thm-b", "c"]}
+    links = "{prf:ref}`thm-b`, {ref}`c` |"
+    assert row(claim) == f"| O1 | $a$ | **Holds.** {links}"
+    for sentence, told in (
+        ("Always.", "**Holds.** Always."),
+        ("for 1.", "**Holds** for 1."),
+        (": counted.", "**Holds**: counted."),
+        ("$x$ is 1.", "**Holds.** $x$ is 1."),
+    ):
+        assert row(claim | {"sentence": sentence}) == f"| O1 | $a$ | {told} {links}"
+
+
+def test_formulas_are_read():
+    assert value("n(n+1)/2", n=6) == 21
+    assert value("2nd^2", n=3, d=5) == 150
+    assert value("1.8 \\cdot 10^{15}") == 1.8e15
+    assert value("(a+b)(a-b)", a=5, b=2) == 21
+    assert whole_numbers("1920 × 1080 × 3 and 68,719,476,736, of 7") == [
+        1920, 1080, 3, 68_719_476_736, 7,
+    ]  # fmt: skip
 
 
 def test_H3():
@@ -74,11 +153,13 @@ def test_H4():
 
 
 def test_H5():
-    layer = torch.nn.MultiheadAttention(6, 2)
-    for T in (3, 7):
-        x = torch.randn(T, 6, generator=torch.Generator().manual_seed(0))
-        assert layer(x, x, x)[1].shape == (T, T)
-    assert {p.shape for p in layer.parameters()} == {(18, 6), (18,), (6, 6), (6,)}
+    layer, x = heads_layer()
+    assert CLAIMS["H5"]["verdict"] == "Misleading"
+    assert {name for name, _ in layer.named_parameters()} == {f"W_{m}.weight" for m in "qkvo"}
+    for T in (3, 5):  # weights of another shape from the same parameters
+        assert layer.trace(*[x[:, :T]] * 3).weights.shape == (2, 3, T, T)
+    one, other = (layer.trace(*[part] * 3).weights for part in (x, x.flip(-1)))
+    assert ((one - other).abs().amax((-2, -1)) > 1e-3).all()
 
 
 def test_H6():
@@ -170,8 +251,13 @@ def test_H8():
 
 
 def test_H9():
-    full = 300e6 * 1920 * 1080 * 3
-    assert round(full / 1e15, 3) == 1.866
+    claim = CLAIMS["H9"]["claim"]
+    [millions] = re.findall(r"JFT-(\d+)M", claim)
+    [size] = re.findall(r"\d+(?: × \d+)+", claim)
+    [said] = formulas(claim)
+    count = int(millions) * 10**6 * math.prod(whole_numbers(size))
+    assert CLAIMS["H9"]["verdict"] == "Holds"
+    assert math.floor(count / 1e14) * 1e14 == pytest.approx(value(said))  # cut to two digits
 
 
 def test_H10():
@@ -265,11 +351,16 @@ def test_W2():
 
 
 def test_W3():
-    generator = torch.Generator().manual_seed(0)
-    X, W = (torch.randint(-9, 10, s, generator=generator).double() for s in ((5, 12), (12, 12)))
-    for i in range(3):
-        own = slice(4 * i, 4 * i + 4)
-        assert torch.equal((X @ W)[:, own], X @ W[:, own])
+    layer, x = heads_layer()
+    with torch.no_grad():  # whole numbers, so that no order of additions makes a difference
+        for parameter in layer.parameters():
+            parameter.copy_((99 * parameter).round())
+    x = (9 * x).round()
+    steps = layer.trace(x, x, x)
+    for name in "qkv":
+        fused, W = getattr(steps, f"{name}_heads"), getattr(layer, f"W_{name}").weight
+        for i in range(3):
+            assert torch.equal(fused[:, i], x @ W[4 * i : 4 * i + 4].T)
 
 
 def test_W4():
@@ -377,8 +468,7 @@ def test_W13():
     from hydra_lib.kernels.tiles import tile_width
 
     assert (tile_width(64), tile_width(72)) == (64, 128)
-    [verdict] = re.findall(r"^\| W13 \|.*$", PAGE.read_text("utf-8"), re.MULTILINE)
-    assert ("**Open.**" in verdict) == (not records("gpu-"))
+    assert (CLAIMS["W13"]["verdict"] == "Open") == (not records("gpu-"))
 
 
 def test_W14():
@@ -392,32 +482,32 @@ def test_W14():
 
 def test_B1():
     x = torch.randint(-999, 999, (6, 4), generator=torch.Generator().manual_seed(0)).double()
-    assert (x @ x.T).unique().numel() == 6 * 7 // 2
     y = torch.randint(-999, 999, (6, 4), generator=torch.Generator().manual_seed(1)).double()
-    assert (x @ y.T).unique().numel() == 36
+    claimed, n = formulas(CLAIMS["B1"]["claim"])
+    [between] = formulas(CLAIMS["B1"]["sentence"])
+    assert n == "n"
+    assert trace(x, x, x).scores.unique().numel() == value(claimed, n=6)
+    assert trace(x, y, y).scores.unique().numel() == value(between, n=6)
 
 
 def test_B2():
-    class Counted(float):
-        count = 0
-
-        def __mul__(self, other):
-            Counted.count += 1
-            return Counted(float(self) * float(other))
-
-    sum(Counted(1) * Counted(1) for _ in range(8192))
-    assert Counted.count == 8192
+    [claimed], [true] = (formulas(CLAIMS["B2"][part]) for part in ("claim", "sentence"))
+    for d in (2, 8192):
+        assert products((1, d), (d, 1)) == value(true, d=d) != value(claimed, d=d)
 
 
 def test_B3():
-    n, d = 1024, 8192
-    assert n * d**2 == 68_719_476_736
-    assert n * (n + 1) // 2 * d == 4_299_161_600
-    assert n * (n + 1) // 2 * d**2 == 35_218_731_827_200
+    n, d, claimed = whole_numbers(CLAIMS["B3"]["claim"])
+    [true] = whole_numbers(CLAIMS["B3"]["sentence"])
+    pairs = value(formulas(CLAIMS["B1"]["claim"])[0], n=n)
+    assert pairs * products((1, d), (d, 1)) == true
+    [each] = formulas(CLAIMS["B2"]["claim"])
+    assert claimed not in (true, pairs * value(each, d=d))
+    assert claimed == n * d**2
 
 
 def test_B4():
-    chapter = (PAGE.parent / "06_heads.md").read_text("utf-8")
+    chapter = (BOOK / "06_heads.md").read_text("utf-8")
     sizes = re.findall(r'"(GPT-2|Llama 3) [^"]+": \((\d+), (\d+)\)', chapter)
     widths = {name: [int(d) for n, d, _ in sizes if n == name] for name, _, _ in sizes}
     assert widths == {"GPT-2": [768, 1024, 1280, 1600], "Llama 3": [4096, 8192]}
@@ -426,22 +516,35 @@ def test_B4():
 
 
 def test_B5():
-    def saved(n, d=1024, d_k=64):
-        return n**2 * d - (n**2 * d_k + 2 * n * d * d_k)
+    def saved(n, d=12, d_k=3):
+        project = 2 * products((n, d), (d, d_k))
+        return products((n, d), (d, n)) - project - products((n, d_k), (d_k, n))
 
-    assert saved(136) < 0 < saved(137)
+    assert "only with enough tokens" in CLAIMS["B5"]["sentence"]
+    assert saved(7) < 0 == saved(8) < saved(9)  # 2 d d_k / (d − d_k) tokens
 
 
 def test_B6():
-    q, k = scores(1)[0], scores(2)[0]
-    cosine = torch.nn.functional.cosine_similarity(q, k, dim=0)
-    torch.testing.assert_close(q @ k, q.norm() * k.norm() * cosine)
+    """Lengths and directions come first, so that the angle is known without a dot product."""
+    angles = torch.tensor([0.3, 1.1, 2.9], dtype=torch.float64)
+    q = 2 * torch.stack([angles.cos(), angles.sin()], -1)
+    k = 5 * torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    between = angles[:, None] - torch.tensor([math.pi / 2, math.pi], dtype=torch.float64)
+    assert CLAIMS["B6"]["verdict"] == "Holds"
+    torch.testing.assert_close(trace(q, k, k).scores, 2 * 5 * between.cos())
 
 
 def test_B7():
-    s = scores(1) @ scores(2).T
-    torch.testing.assert_close((s.exp() / s.exp().sum(1, True)).sum(1), torch.ones(5).double())
-    assert ((s.exp() / s.diagonal().exp().sum()).sum(1) - 1).abs().max() > 0.5
+    q, k = scores(1), scores(2)
+    weights = trace(q, k, k, temperature=1).weights
+    [claimed] = formulas(CLAIMS["B7"]["claim"])
+    assert claimed == r"e^{q_j \cdot k_j}"
+    for i in range(5):
+        right = [math.exp(q[i] @ k[j]) for j in range(5)]
+        wrong = [math.exp(q[j] @ k[j]) for j in range(5)]
+        row = weights[i].tolist()
+        assert row == pytest.approx([r / sum(right) for r in right])
+        assert row != pytest.approx([r / sum(wrong) for r in right])
 
 
 def test_B11():

@@ -1,5 +1,6 @@
 """The toy model: written out by hand, trained for a moment, deterministic."""
 
+import math
 import re
 
 import pytest
@@ -114,3 +115,38 @@ def test_documents_must_be_enough_and_have_answers(inputs, targets):
     x, y = torch.zeros(inputs, 4).long(), torch.zeros(targets, 4).long()
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         train(fresh(), x, y, seed=0)
+
+
+def test_the_recipe_against_a_plain_loop():
+    steps, batch, low = 60, 5, 1 / 20
+    documents = corpus(13, 7, seed=0)
+    inputs, targets = documents.ids[:, :-1], documents.ids[:, 1:]
+    models = [fresh(config=HeadConfig(6, 3)) for _ in range(2)]
+    for model in models:
+        with torch.no_grad():
+            model.unembed.weight *= 2  # so that some gradients are longer than 1, and cut
+    losses = list(train(models[0], inputs, targets, steps=steps, batch=batch, seed=3))
+
+    plain = models[1]
+    adam = torch.optim.AdamW(plain.parameters(), betas=(0.9, 0.95), weight_decay=0.01)
+    generator, order, lengths = torch.Generator().manual_seed(3), [], []
+    for step in range(steps):
+        rise = min((step + 1) / 50, 1)
+        fall = low + (1 - low) * (1 + math.cos(math.pi * step / steps)) / 2
+        adam.param_groups[0]["lr"] = 0.01 * rise * fall
+        if len(order) < batch:
+            order = torch.randperm(13, generator=generator).tolist()
+        now, order = order[:batch], order[batch:]
+        logits = plain(inputs[now])  # (batch, T, symbols)
+        loss = -logits.log_softmax(-1).gather(-1, targets[now][..., None]).mean()
+        adam.zero_grad()
+        loss.backward()
+        square = sum((p.grad**2).sum() for p in plain.parameters())
+        lengths.append(square.sqrt().item())
+        for p in plain.parameters():
+            p.grad *= min(1, 1 / lengths[-1])
+        adam.step()
+        assert losses[step] == pytest.approx(loss.item(), rel=1e-4)
+    assert min(lengths) < 0.95 < 1.05 < max(lengths)
+    for one, other in zip(models[0].parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
