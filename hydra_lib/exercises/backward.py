@@ -96,6 +96,7 @@ def _minus(mean):
             "p multiplies the mean as well: the brackets are missing",
         ),
         (lambda p, g: p * (g + (p * g).sum(-1, keepdim=True)), "the mean is added: take it away"),
+        (lambda p, g: p @ g, "a matrix product; the two multiply entry by entry, *"),
         (lambda p, g: p, "those are the weights: their gradient is missing"),
         (lambda p, g: g, "that is the gradient of the weights: it has to go through the softmax"),
     ],

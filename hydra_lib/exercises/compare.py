@@ -34,8 +34,11 @@ def value(mistakes: Mistakes = (), within: float | None = None):
             for mistake, sentence in mistakes:
                 if difference(got, numbers(mistake), within) is None:
                     raise Wrong(sentence, wrong.expected)
+            if within and difference(got, expected, 20 * within) is None:
+                raise Wrong("close, but not close enough: take more digits", wrong.expected)
             raise wrong
 
+        test.mistakes = mistakes  # tests see to it that each is reached
         return check(test)
 
     return decorate
@@ -78,6 +81,7 @@ def function(
             wrong = difference(got[first], expected[first])
             raise Wrong(f"for {_described(right, cases[first])}: {wrong}", wrong.expected)
 
+        test.mistakes = mistakes
         return check(test)
 
     return decorate
@@ -166,7 +170,9 @@ def _agree(got: list, known: list, failed: list[int]) -> int | None:
 
 
 def _pattern(got: list, expected: list[torch.Tensor]) -> str | None:
-    """A mistake that any exercise can have: transposed, inverted, of the other sign."""
+    """A mistake that any exercise can have, such as a sign: the same in all cases."""
+    if any(isinstance(g, Wrong) for g in got):
+        return None
 
     def everywhere(change):
         return not any(_differ(g, change(e)) for g, e in zip(got, expected, strict=True))
@@ -175,7 +181,17 @@ def _pattern(got: list, expected: list[torch.Tensor]) -> str | None:
         return "inverted: it is True exactly where it should be False"
     if all(e.ndim > 1 for e in expected) and everywhere(lambda e: e.mT):
         return "that is the transpose: rows and columns are swapped"
-    return "the sign is the other way round" if everywhere(torch.neg) else None
+    if everywhere(torch.neg):
+        return "the sign is the other way round"
+    if any(g.shape != e.shape for g, e in zip(got, expected, strict=True)):
+        return None
+    got, expected = (torch.cat([t.flatten() for t in ts]) for ts in (got, expected))
+    if (got == got[0]).all() and (expected != expected[0]).any():
+        return f"every number is {got[0].item():.4g}, whatever was given"
+    factor = (got @ expected) / (expected @ expected)
+    if factor.isfinite() and factor != 0 and not _differ(got, factor * expected):
+        return "every number is off by the same factor"
+    return None
 
 
 def _described(right: Callable, case: tuple) -> str:
@@ -185,8 +201,8 @@ def _described(right: Callable, case: tuple) -> str:
 
 def _text(thing) -> str:
     if not isinstance(thing, torch.Tensor | np.ndarray):
-        return str(thing)
-    if thing.ndim > 2 or np.prod(thing.shape) > 16:
+        return f"{thing:g}" if isinstance(thing, float) else str(thing)
+    if thing.ndim > 2 or np.prod(thing.shape) > 9:
         return f"(shape {tuple(thing.shape)})"
     rounded = np.asarray(thing)
     if rounded.dtype.kind == "f":

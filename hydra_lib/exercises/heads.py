@@ -86,6 +86,10 @@ def _interleaved(x, n_heads):
             lambda x, n: _cut(x, n).permute(2, 0, 1),
             "that is (d_k, T, h): the wrong two axes were swapped",
         ),
+        (
+            lambda x, n: _cut(x, n).transpose(0, 2),
+            "that is (d_k, h, T): the wrong two axes were swapped",
+        ),
         (_interleaved, "that is (T, d_k, h): interleaved, and the permute is missing"),
         (
             lambda x, n: x.mT.reshape(n, -1, len(x)),
@@ -207,7 +211,7 @@ def _padded_cases() -> list[tuple]:
     generator = torch.Generator().manual_seed(11)
     cases = []
     # With B = h = T every wrong alignment runs, and is wrong; the second case has it crash.
-    for B, h, T, lengths in ((3, 3, 3, [1, 3, 2]), (2, 3, 5, [2, 5])):
+    for B, h, T, lengths in ((3, 3, 3, [2, 3, 2]), (2, 3, 5, [2, 5])):
         q, k, v = torch.randn(3, B, h, T, 7, generator=generator, dtype=torch.float64)
         cases.append((q, k, v, torch.tensor(lengths)))
     return cases
@@ -282,6 +286,10 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
             "off by one: the first padded key is still seen; keys 0 to length − 1 are real",
         ),
         (
+            lambda q, k, v, n: _weigh(q, k, v, _real(q, n - 1)[:, None, None]),
+            "off by one: the last real key is masked too; keys 0 to length − 1 are real",
+        ),
+        (
             lambda q, k, v, n: _weigh(q * math.sqrt(q.shape[-1]), k, v, _real(q, n)[:, None, None]),
             "the scores are not divided by √d_k",
         ),
@@ -318,6 +326,7 @@ def padded_attention(q, k, v, lengths):
         (3 * 768 * 64, "that is ANDREA-120M, of width 768"),
         (1536 * 1536, "that is one matrix of all heads together"),
         (2 * 1536 * 64, "those are two matrices; there are W_Q, W_K and W_V"),
+        (3 * 64, "a head's matrix has d_model rows as well: its width is one side only"),
         (3 * 1536 * 24, "a head is 64 wide; 24 is how many heads there are"),
     ]
 )

@@ -117,7 +117,7 @@ def _shifted_down(marks):
 
 
 @function(
-    [(encode("^abcabcab"),), (encode("^abab"),)],
+    [(encode("^abcabcab"),), (encode("^abab"),), (encode("^aabaa"),)],
     mistakes=[
         (
             _earlier,

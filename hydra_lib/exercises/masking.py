@@ -148,7 +148,10 @@ def _filled(number: float):
         (lambda s, m: _softmax(s * ~m), f"{_INVERTED}; and zero stands for −∞"),
         (lambda s, m: _softmax(s.masked_fill(m, -1e9)), _INVERTED),
         *(
-            (_filled(number), "a large negative number is no −∞: a real score can lie as low")
+            (
+                _filled(number),
+                "a large negative number is no −∞: the weight is small, not zero; scores may be lower",
+            )
             for number in (-1e9, -1e4, -1e6, -1e10, -1e5, -100.0, -1e8)
         ),
         (

@@ -25,6 +25,7 @@ __all__ = [
         (64, "that is for standard deviation 1; here it is 2"),
         (16, "that is one product; a score is the sum of d_k of them"),
         (512, "σ³·d_k: q and k both carry σ²"),
+        (8, "that is √d_k, the temperature for σ = 1; asked is the variance of a score"),
     ]
 )
 def predicted_variance():
@@ -73,6 +74,7 @@ def right_temperature(d_k, sigma):
         (0.25, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
         (3, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
         (9, "1/4 is not the variance of a uniform on [−1, 1]: integrate x²"),
+        (1 / 3, "that is the variance of one entry"),
         (6, "that is √d_k; asked is the variance of a score"),
     ]
 )

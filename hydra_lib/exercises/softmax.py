@@ -90,6 +90,7 @@ def _top(s: torch.Tensor) -> torch.Tensor:
             "column j is divided by the sum of row j: keepdim=True is missing",
         ),
         (lambda s: torch.log_softmax(s, -1), "those are logarithms: exp is missing"),
+        (lambda s: s - _top(s), "shifted, but exp and the division are missing"),
         (lambda s: (s - _top(s)).exp(), "not divided: a row must sum to 1"),
         (
             lambda s: s.exp() / s.exp().amax(-1, keepdim=True),

@@ -85,6 +85,7 @@ def multiplications():
         (lambda p, q: 15, "that forgets the machine: p and q"),
         (lambda p, q: 15 * p * q, "q divides: additions take 15 (n/2)² / q seconds"),
         (lambda p, q: 7 * p / q, "those are the products; 15 additions pay for one of them"),
+        (lambda p, q: 19 * p / q, "the plain way's four additions come free: 15 count"),
         (lambda p, q: 11 * p / q, "the plain way's four additions are not counted here: 15"),
     ],
 )
@@ -199,6 +200,10 @@ def _placed(*order: int):
         (lambda *c: np.hstack(c), "the four stand in one row"),
         (lambda *c: np.vstack(c), "the four stand in one column"),
         (lambda *c: np.stack(c), "the four are stacked along a new axis: two of them a row"),
+        (
+            lambda *c: np.stack(c).reshape(2 * len(c[0]), -1),
+            "reshape reads row after row: it does not put quarters side by side",
+        ),
         (lambda *c: np.vstack([np.hstack(c[:2])] * 2), "the upper half stands there twice"),
         (lambda *c: np.hstack(c[:2]), "the lower half is missing"),
         (lambda *c: _placed(0, 1, 2, 3)(*c).T, "that is the transpose of the whole"),

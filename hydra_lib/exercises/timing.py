@@ -72,7 +72,8 @@ def _mistimed(got: float, kernel: float, pending: float, n: int) -> str | None:
         return abs(got - seconds) < 1e-6 + 1e-3 * abs(seconds)
 
     launch = Stream.LAUNCH
-    if kernel * (1 - 1e-5) <= got <= kernel + launch * (1 + 1e-5):  # float32 will do
+    slack = 1e-5 * kernel  # float32 will do
+    if kernel - slack <= got <= kernel + launch + slack:
         return None
     if not n:
         return "nothing was launched"
@@ -366,6 +367,12 @@ merged_parts = _joined(max)
         (_linear, "the exp is missing: a sum fades by exp(old maximum − new one)"),
         (_divided, "o was divided by l: that comes once, at the very end"),
         (_averaged, "o is a sum, not a mean: fade both and add"),
+        (
+            lambda *parts: (parts[0] + parts[3], *merged_parts(*parts)[1:]),
+            "the maximum of both tiles is the larger of the two, not the sum",
+        ),
+        (lambda *parts: parts[:3], "that is the first tile; the other tile is lost"),
+        (lambda *parts: parts[3:], "that is the second tile; the other tile is lost"),
         (_larger_tile, "the other tile is lost: fade both and add"),
         (_always(0), "only the second tile fades; the first may be the one to fade"),
         (_always(1), "only the first tile fades; the second may be the one to fade"),
