@@ -3,66 +3,130 @@
 import torch
 
 from hydra_lib import aggregation
-from hydra_lib.exercises import check, same
+from hydra_lib.exercises import check, progress
+from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.reader import numbers
 
-__all__ = ["differences", "next_number", "normalized", "predicted_mean", "previous"]
+__all__ = ["differences", "next_number", "normalized", "predicted_mean", "previous", "progress"]
 
-_LENGTHS = (2, 3, 5, 7)
+_LENGTHS = [(2,), (3,), (5,), (7,)]
 
 
-@check
-def predicted_mean(answer) -> str | None:
+def _below(T: int, diagonal: int = -1) -> torch.Tensor:
+    return torch.diag(torch.ones(T + diagonal), diagonal)
+
+
+def _everything_before(T: int) -> torch.Tensor:
+    return torch.ones(T, T).tril(-1)
+
+
+@value(
+    mistakes=[
+        (20, "20 is the running sum there; the running mean divides it by how many were added"),
+        (6, "6 is the mean of all five; the fourth row has seen four of them"),
+        (8, "8 is the fourth value itself; the mean takes those before it too"),
+        (4, "that is the third row: the first one counts"),
+        (7, "that is the mean of two; a running mean takes all there were so far"),
+    ]
+)
+def predicted_mean():
     """The running mean of 2, 4, 6, 8, 10 at its fourth row."""
-    if answer == 20:
-        return "20 is the running sum there; the running mean divides it by how many were added"
-    return same(answer, torch.tensor(5.0))
+    return 5
 
 
-@check
-def previous(answer) -> str | None:
-    """``answer(T)``: weights whose output row i is value i − 1, and zero at the start."""
-    for T in _LENGTHS:
-        expected = torch.diag(torch.ones(T - 1), -1)
-        got = torch.as_tensor(answer(T), dtype=torch.float32)
-        if got.shape == expected.shape and torch.equal(got, expected.mT):
-            return "that looks one step ahead: row i takes value i + 1"
-        if wrong := same(got, expected):
-            return f"for T = {T}: {wrong}"
-    return None
+@function(
+    _LENGTHS,
+    mistakes=[
+        (lambda T: _below(T).mT, "that looks one step ahead: row i takes value i + 1"),
+        (torch.eye, "that is the position itself; the diagonal is off by one"),
+        (lambda T: _below(T, -2), "that is two steps back: the diagonal is off by one"),
+        (lambda T: torch.eye(T).roll(1, 0), "the first row takes the last value; it has none"),
+        (_everything_before, "that adds up everything before it, not only the position before"),
+        (
+            lambda T: _everything_before(T) / torch.arange(T).clamp(min=1)[:, None],
+            "that is the mean of everything before it, not only the position before",
+        ),
+        (lambda T: torch.eye(T) + _below(T), "the position itself is added too"),
+    ],
+)
+def previous(T):
+    """Weights (T, T) whose output row i is value i − 1, and zero at the start."""
+    return _below(T)
 
 
-@check
-def differences(answer) -> str | None:
-    """``answer(T)``: weights that undo the running sum."""
-    for T in _LENGTHS:
-        undone = torch.as_tensor(answer(T), dtype=torch.float32) @ aggregation.running_sum(T)
-        if wrong := same(undone, torch.eye(T)):
-            return f"for T = {T}, your weights @ running_sum should be the identity: {wrong}"
-    return None
+@function(
+    _LENGTHS,
+    mistakes=[
+        (
+            torch.eye,
+            "your weights @ running_sum should be the identity; this undoes nothing",
+        ),
+        (_below, "that is only what was taken away: the value itself is missing"),
+        (lambda T: torch.eye(T) + _below(T), "what came before is added instead of taken away"),
+        (aggregation.running_sum, "that is the running sum itself, it sums once more"),
+        (
+            lambda T: aggregation.running_mean(T).inverse(),
+            "that undoes the running mean, not the running sum",
+        ),
+        (
+            lambda T: torch.eye(T) - _below(T).mT,
+            "that takes away the value after it; that is the transpose",
+        ),
+        (
+            lambda T: torch.eye(T) - _everything_before(T),
+            "it takes away all values before it; the sum before it is only the entry before",
+        ),
+    ],
+)
+def differences(T):
+    """Weights (T, T) that undo the running sum."""
+    return torch.eye(T) - _below(T)
 
 
 @check
 def next_number(answer) -> str | None:
     """One row of four weights that continues every sequence with constant steps."""
-    row = torch.as_tensor(answer, dtype=torch.float64)
+    row = numbers(answer).squeeze()
     if row.shape != (4,):
-        return f"expected 4 weights, got shape {tuple(row.shape)}"
+        return f"expected 4 weights, got shape {tuple(numbers(answer).shape)}"
+    for mistake, sentence in (
+        ([0.25] * 4, "that is the average: it stays in the middle of what was seen"),
+        ([0.5] * 4, "that is twice the average: [8, 10, 12, 14] goes on with 16, not 22"),
+        ([0, 0, 0, 1], "that repeats the last number: the step is missing"),
+        ([2, -1, 0, 0], "reversed: the last weight belongs to the latest number"),
+        ([0, 0, -1, 1], "that is the step alone: it starts from the last number"),
+        ([0, 0, 1, -2], "the sign is the other way round"),
+    ):
+        if torch.allclose(row, numbers(mistake), atol=1e-5):
+            return sentence
     for start, step in ((2, 2), (8, 2), (-3, 5), (7, 0)):
-        numbers = start + step * torch.arange(4, dtype=torch.float64)
-        guess = (row @ numbers).item()
+        sequence = start + step * torch.arange(4, dtype=torch.float64)
+        guess = (row @ sequence).item()
         if not abs(guess - (start + 4 * step)) < 1e-4:
-            return f"{numbers.int().tolist()} goes on with {start + 4 * step}, not {guess:g}"
+            return f"{sequence.int().tolist()} goes on with {start + 4 * step}, not {guess:g}"
     return None
 
 
-@check
-def normalized(answer) -> str | None:
-    """``answer(weights)``: every row divided by its own sum."""
-    for T in _LENGTHS:
-        weights = aggregation.running_sum(T) * torch.arange(1.0, T + 1)
-        got = torch.as_tensor(answer(weights.clone()))
-        if got.shape == weights.shape and torch.allclose(got.sum(0), torch.ones(T)):
-            return "the columns sum to 1; an output is made from a row, so the rows must"
-        if wrong := same(got, weights / weights.sum(-1, keepdim=True)):
-            return f"for T = {T}: {wrong}"
-    return None
+@function(
+    [(aggregation.running_sum(T) * torch.arange(1.0, T + 1),) for (T,) in _LENGTHS],
+    mistakes=[
+        (
+            lambda w: w / w.sum(0, keepdim=True),
+            "the columns sum to 1: wrong axis; an output is made from a row, so the rows must",
+        ),
+        (lambda w: w / w.sum(), "sum() over everything: each row is divided by its own sum"),
+        (
+            lambda w: w / w.sum(-1),
+            "column j is divided by the sum of row j: keepdim=True is missing",
+        ),
+        (lambda w: w / w.sum(0)[:, None], "row j is divided by the sum of column j: wrong axis"),
+        (lambda w: torch.softmax(w, -1), "that is a softmax: no exponentials were asked for"),
+        (lambda w: w / w.amax(-1, keepdim=True), "that divides by the largest, not by the sum"),
+        (lambda w: w / len(w), "that divides by how many there are, not by their sum"),
+        (lambda w: w / w.norm(dim=-1, keepdim=True), "that divides by the length, not by the sum"),
+        (lambda w: w, "nothing has changed: the rows do not sum to 1"),
+    ],
+)
+def normalized(weights):
+    """Every row divided by its own sum."""
+    return weights / weights.sum(-1, keepdim=True)

@@ -4,77 +4,172 @@ import math
 
 import torch
 
-from hydra_lib import attention, masking
-from hydra_lib.exercises import check, same
+from hydra_lib.exercises import progress
+from hydra_lib.exercises.compare import function, value
 
-__all__ = ["attend", "by_hand", "crossing", "hard_lookup", "shuffled"]
+__all__ = ["attend", "by_hand", "crossing", "hard_lookup", "progress", "shuffled"]
 
 
-def _qkv(seed: int, T: int = 5, d_k: int = 7, d_v: int = 3) -> list[torch.Tensor]:
+def _qkv(seed: int, T: int = 5, d_k: int = 7, d_v: int = 3) -> tuple[torch.Tensor, ...]:
     generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(T, d, generator=generator, dtype=torch.float64) for d in (d_k, d_k, d_v)]
+    sizes = (d_k, d_k, d_v)
+    return tuple(torch.randn(T, d, generator=generator, dtype=torch.float64) for d in sizes)
 
 
-@check
-def by_hand(answer) -> str | None:
+def _softmax(scores, dim: int = -1):
+    return torch.softmax(torch.as_tensor(scores), dim)
+
+
+@value(
+    mistakes=[
+        (_softmax([2.0, 0.0, 2.0]), "the scores were not divided by √d_k = 2"),
+        (_softmax([0.5, 0.0, 0.5]), "divided by d_k, or by √d_k twice: the temperature is √d_k"),
+        ([1.0, 0.0, 1.0], "those are the scaled scores: the softmax is missing"),
+        ([2.0, 0.0, 2.0], "those are the scores: the scaling and the softmax are missing"),
+        ([1.0, 0.0, 0.0], "that is with the causal mask; asked is without"),
+        ([1 / 3] * 3, "the keys do not fit equally well: take the dot products"),
+        ([0.5, 0.0, 0.5], "score 0 is not weight 0: e^0 = 1"),
+        (_softmax([1.0, 0.0, 1.0]) / 2, "scaled after the softmax: the weights must sum to 1"),
+        ([42, 16, 42], "that is per cent; weights sum to 1"),
+        ([math.e, 1, math.e], "the exponentials: not yet divided by their sum"),
+    ],
+    within=0.005,  # two digits
+)
+def by_hand():
     """Weights of the query (2, 0, 0, 0) against keys (1, 0, 1, 0), (0, 2, 0, 0), (1, 1, 0, 0)."""
-    expected = torch.softmax(torch.tensor([1.0, 0.0, 1.0]), -1)
-    if not same(answer, torch.softmax(torch.tensor([2.0, 0.0, 2.0]), -1), 6e-3):
-        return "the scores were not divided by √d_k = 2"
-    return same(answer, expected, 6e-3)  # two digits
+    return _softmax([1.0, 0.0, 1.0])
 
 
-@check
-def attend(answer) -> str | None:
-    """``answer(q, k, v)``: attention in one line, without a mask."""
-    for seed in (0, 1):
-        q, k, v = _qkv(seed)
-        got = answer(q, k, v)
-        if wrong := same(got, attention.scaled_dot_product_attention(q, k, v)):
-            s = q @ k.mT
-            if not same(got, torch.softmax(s / math.sqrt(7), 0) @ v):
-                return "the softmax runs over the queries: each key shares itself out"
-            if not same(got, torch.softmax(s, -1) @ v):
-                return "the scores are not divided by √d_k"
-            return wrong
-    return None
+def _mixed(divisor, dim: int = -1):
+    return lambda q, k, v: _softmax(q @ k.mT / divisor(q, v), dim) @ v
 
 
-@check
-def hard_lookup(answer) -> str | None:
-    """``answer(q, k, v)``: for each query the value of its best key."""
-    for seed in (2, 3):
-        q, k, v = _qkv(seed)
-        if wrong := same(answer(q, k, v), v[(q @ k.mT).argmax(-1)]):
-            return wrong
-    return None
+def _root(q, v=None) -> float:
+    return math.sqrt(q.shape[-1])
 
 
-@check
-def shuffled(answer) -> str | None:
-    """``answer(x, order)``: the output of self-attention on ``x[order]``, from that on ``x``.
-
-    ``answer`` gets the output for x, (T, d), and the new order, and must return the output for the
-    reordered x without attending again.
-    """
-    x, _, _ = _qkv(4)
-    order = torch.tensor([3, 0, 4, 1, 2])
-    out = attention.scaled_dot_product_attention(x, x, x)
-    expected = attention.scaled_dot_product_attention(x[order], x[order], x[order])
-    got = answer(out, order)
-    if not same(got, out):
-        return "the output is not the same: each row moves with its token"
-    if not same(got, out[order.argsort()]):
-        return "that is the inverse of the reordering"
-    causal = masking.causal_mask(5)
-    masked = attention.scaled_dot_product_attention(x, x, x, causal)
-    assert same(masked[order], expected)  # with a causal mask the rule would not hold
-    return same(got, expected)
+def _causal(q, k, v):
+    future = torch.ones(len(q), len(q)).triu(1).bool()
+    return _softmax((q @ k.mT / _root(q)).masked_fill(future, -torch.inf)) @ v
 
 
-@check
-def crossing(answer) -> str | None:
+@function(
+    [_qkv(0), _qkv(1)],
+    mistakes=[
+        (
+            _mixed(_root, 0),
+            "wrong axis: the softmax runs over the queries, each key shares itself out",
+        ),
+        (_mixed(lambda q, v: 1), "the scores are not divided by √d_k"),
+        (_mixed(lambda q, v: q.shape[-1]), "divided by d_k, or by √d_k twice: once by √d_k"),
+        (_mixed(lambda q, v: math.sqrt(len(q))), "divided by √T; the temperature is √d_k"),
+        (_mixed(lambda q, v: math.sqrt(v.shape[-1])), "divided by √d_v; the temperature is √d_k"),
+        (_mixed(lambda q, v: 1 / _root(q)), "multiplied by √d_k; divide by it"),
+        (_mixed(lambda q, v: 1, 0), "wrong axis, the queries; and √d_k is missing"),
+        (
+            lambda q, k, v: _softmax(q @ k.mT) / _root(q) @ v,
+            "scaled after the softmax: the weights no longer sum to 1",
+        ),
+        (lambda q, k, v: q @ k.mT / _root(q) @ v, "the softmax is missing"),
+        (lambda q, k, v: q @ k.mT @ v, "the softmax and the scaling are missing"),
+        (lambda q, k, v: _softmax(q @ k.mT / _root(q)), "those are the weights: @ v is missing"),
+        (
+            lambda q, k, v: _softmax(q @ k.mT / _root(q)).mT @ v,
+            "the weights are transposed: an output is made from a row of them",
+        ),
+        (
+            lambda q, k, v: _softmax(k @ q.mT / _root(q)) @ v,
+            "k qᵀ: there the keys ask and the queries answer",
+        ),
+        (_causal, "that is causal; no mask was asked for"),
+        (
+            lambda q, k, v: _softmax((q @ k.mT / _root(q)).flatten(), 0).reshape(len(q), -1) @ v,
+            "one softmax over everything: every row must sum to 1",
+        ),
+        (
+            lambda q, k, v: (q @ k.mT / _root(q)).exp() / (q @ k.mT / _root(q)).exp().sum(-1) @ v,
+            "column j is divided by the sum of row j: keepdim=True is missing",
+        ),
+        (lambda q, k, v: v, "those are the values: nothing was attended to"),
+    ],
+)
+def attend(q, k, v):
+    """Attention in one line, without a mask."""
+    return _softmax(q @ k.mT / _root(q)) @ v
+
+
+def _best(q, k, dim: int = -1):
+    return (q @ k.mT).argmax(dim)
+
+
+@function(
+    [_qkv(2), _qkv(3)],
+    mistakes=[
+        (_mixed(_root), "that is soft: the temperature is still √d_k"),
+        (_mixed(lambda q, v: 1), "that is soft: the temperature is still 1"),
+        (lambda q, k, v: v[_best(q, k, 0)], "wrong axis: that is the best query of each key"),
+        (lambda q, k, v: v[(q @ k.mT).argmin(-1)], "that is the worst key: the lowest score"),
+        (lambda q, k, v: _best(q, k), "that is which key is best: its value is asked"),
+        (lambda q, k, v: k[_best(q, k)], "that is the best key itself: its value is asked"),
+        (
+            lambda q, k, v: (q @ k.mT).amax(-1, keepdim=True) * v[_best(q, k)],
+            "the value is multiplied by its score: a look-up gives it as it is",
+        ),
+        (
+            lambda q, k, v: v.mean(0).expand(len(q), -1),
+            "that is the plain mean, temperature ∞: look at the other end",
+        ),
+        (lambda q, k, v: v, "those are the values in their own order: ask the queries"),
+    ],
+)
+def hard_lookup(q, k, v):
+    """For each query the value of its best key."""
+    return v[_best(q, k)]
+
+
+def _reordering(order: list[int], seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    x, _, _ = _qkv(seed)
+    return attend_alone(x), torch.tensor(order)
+
+
+def attend_alone(x: torch.Tensor) -> torch.Tensor:
+    """Self-attention without a mask, Q = K = V = x."""
+    return _softmax(x @ x.mT / _root(x)) @ x
+
+
+@function(
+    [_reordering([3, 0, 4, 1, 2], 4), _reordering([1, 2, 4, 0, 3], 5)],
+    mistakes=[
+        (lambda out, order: out, "the output is not the same: each row moves with its token"),
+        (lambda out, order: out[order.argsort()], "that is the inverse of the reordering"),
+        (lambda out, order: out.flip(0), "that is the reverse, whatever the order was"),
+        (lambda out, order: out[:, order], "that reorders the columns; tokens are rows"),
+        (lambda out, order: out.sort(0)[0], "that sorts the numbers; the rows stay whole"),
+        (
+            lambda out, order: attend_alone(out[order]),
+            "that attends again, to the outputs: the rows only move",
+        ),
+    ],
+)
+def shuffled(output, order):
+    """The output of self-attention on ``x[order]``, from that on ``x``, without attending again."""
+    return output[order]
+
+
+@function(
+    [(512,), (128,), (7,)],
+    mistakes=[
+        (lambda d: 2 * d, "twice too many: set 4n²d equal to 4nd²"),
+        (lambda d: d / 2, "half of it: set 4n²d equal to 4nd²"),
+        (lambda d: 4 * d, "4n²d = 4nd²: the fours cancel"),
+        (lambda d: d / 4, "4n²d = 4nd²: the fours cancel"),
+        (lambda d: d**2, "d² is too many: divide both sides by n, and by d"),
+        (lambda d: math.sqrt(d), "no root: divide both sides of 4n²d = 4nd² by n, and by d"),
+        (lambda d: 512, "that is always 512: it depends on d"),
+        (lambda d: 1, "that is always 1: it depends on d"),
+        (lambda d: 4 * d**3, "that is the work there; asked is the number of tokens n"),
+    ],
+)
+def crossing(d):
     """n at which 4n²d, the scores and the mixing, costs as much as 4nd², a recurrent step's n."""
-    if same(answer(512), torch.tensor(512.0)) or same(answer(128), torch.tensor(128.0)):
-        return f"set 4n²d equal to 4nd²: for d = 512 you said {float(answer(512)):g}"
-    return None
+    return d

@@ -2,92 +2,228 @@
 
 import torch
 
-from hydra_lib import causal_mask
-from hydra_lib.attention import trace
-from hydra_lib.exercises import check, same
+from hydra_lib.exercises import progress
+from hydra_lib.exercises.compare import function, value
 
-__all__ = ["delta", "first_scores", "flops", "saved_numbers", "score_gradient", "weights_again"]
+__all__ = [
+    "delta",
+    "first_scores",
+    "flops",
+    "progress",
+    "saved_numbers",
+    "score_gradient",
+    "weights_again",
+]
 
 
 def _parts(T: int = 5):
-    """A causal pass in float64: weights, values, output, and a gradient of the output."""
+    """A causal pass in float64: weights, output, gradients of both."""
     generator = torch.Generator().manual_seed(8)
-    q, k, v, grad = torch.randn(4, T, 3, generator=generator, dtype=torch.float64)
-    steps = trace(q, k, v, causal_mask(T))
-    return steps, v, grad
+    scores = torch.randn(T, T, generator=generator, dtype=torch.float64)
+    v, grad = torch.randn(2, T, 3, generator=generator, dtype=torch.float64)
+    future = torch.ones(T, T).triu(1).bool()
+    weights = torch.softmax(scores.masked_fill(future, -torch.inf), -1)
+    return weights, weights @ v, grad @ v.mT, grad
 
 
-@check
-def first_scores(answer) -> str | None:
+@value(
+    mistakes=[
+        (
+            [4.0, 1.0, 0.0],
+            "that is p_j v_j, each weight's share: take away p_j times their sum, the output",
+        ),
+        ([3.0, -1.0, -5.0], "that is v_j minus the output: the weight p_j multiplies it"),
+        ([-1.5, 0.25, 1.25], "the sign is the other way round: a better value is pushed up"),
+        ([8.0, 4.0, 0.0], "that is the gradient of the weights; the softmax comes before them"),
+        ([2.0, 0.0, -1.0], "the plain mean of the values was taken away; the output is weighted"),
+        ([0.25, 0.1875, 0.1875], "that is p (1 − p), the diagonal of the Jacobian: values count"),
+        ([2.0, 0.75, 0.0], "p (1 − p) v is the diagonal alone: every score moves every weight"),
+        ([0.5, 0.25, 0.25], "those are the weights themselves"),
+    ]
+)
+def first_scores():
     """Gradient of the three scores: weights 1/2, 1/4, 1/4, values 8, 4, 0, output pushed up."""
-    if same(answer, torch.tensor([4.0, 1.0, 0.0])) is None:
-        return "that is p_j v_j, each weight's share: take away p_j times their sum, the output"
-    return same(answer, torch.tensor([1.5, -0.25, -1.25]))
+    return [1.5, -0.25, -1.25]
 
 
-@check
-def score_gradient(answer) -> str | None:
-    """``answer(weights, grad_weights)``: (Tq, Tk) each, gradient of the scaled scores."""
-    steps, v, grad = _parts()
-    weights, blame = steps.weights, grad @ v.mT
-    got = answer(weights, blame)
-    if not same(got, weights * blame):
-        return (
-            "that is the gradient of exp alone: a row's weights share one unit, so raising one "
-            f"lowers the others; the first row should sum to 0, yours sums to {got[0].sum():.3g}"
-        )
-    down = weights * (blame - (weights * blame).sum(-2, keepdim=True))
-    if not same(got, down):
-        return "the mean is taken down the columns: each query averages over its own keys"
-    return same(got, weights * (blame - (weights * blame).sum(-1, keepdim=True)))
-
-
-@check
-def delta(answer) -> str | None:
-    """``answer(grad_output, output)``: δ, one number a query, without any (Tq, Tk) matrix."""
-    steps, _, grad = _parts(7)
-    got = answer(grad, steps.output)
-    if torch.as_tensor(got).shape == (7, 7):
-        return "that is a (Tq, Tq) matrix; δ has one number a query: the rows meet themselves only"
-    return same(got, (grad * steps.output).sum(-1))
-
-
-@check
-def weights_again(answer) -> str | None:
-    """``answer(masked, log_z)``: the weights of a block from its masked scores and log Z."""
-    masked = torch.tensor(
-        [[1.0, 0.0, -torch.inf], [5.0, 5.0, 5.0], [-torch.inf] * 3], dtype=torch.float64
+def _of_exp_alone(got, p, g) -> str:
+    return (
+        "that is the gradient of exp alone: a row's weights share one unit, so raising one "
+        f"lowers the others; the first row should sum to 0, yours sums to {got[0].sum():.3g}"
     )
-    expected = torch.softmax(masked, -1).nan_to_num(0.0)
-    log_z = masked.logsumexp(-1)
-    got = answer(masked[:2], log_z[:2])
-    if wrong := same(got, expected[:2]):
-        return wrong
-    got = torch.as_tensor(answer(masked, log_z))
-    if got.isnan().any():
-        return "a row with no key to attend to has log Z = −∞, and −∞ − (−∞) is NaN: it wants zeros"
-    if not same(answer(masked[:2, :2], log_z[:2]), torch.softmax(masked[:2, :2], -1)):
-        return "a block must not be normalized by itself: log Z already speaks for the whole row"
-    return same(got, expected)
 
 
-@check
-def flops(answer) -> str | None:
+def _minus(mean):
+    return lambda p, g: p * (g - mean(p, g))
+
+
+@function(
+    [(_parts(T)[0], _parts(T)[2]) for T in (5, 7)],
+    mistakes=[
+        (lambda p, g: p * g, _of_exp_alone),
+        (
+            _minus(lambda p, g: (p * g).sum(0)),
+            "wrong axis, the mean is taken down the columns: each query averages over its own keys",
+        ),
+        (
+            _minus(lambda p, g: (p * g).sum(0)[:, None]),
+            "wrong axis, the mean is taken down the columns: each query averages over its own keys",
+        ),
+        (
+            _minus(lambda p, g: (p * g).sum(-1)),
+            "column j loses the mean of row j: keepdim=True is missing",
+        ),
+        (_minus(lambda p, g: (p * g).sum()), "sum() over everything: each row has its own mean"),
+        (
+            _minus(lambda p, g: g.mean(-1, keepdim=True)),
+            "that is the plain mean: the weights weigh it",
+        ),
+        (
+            _minus(lambda p, g: (p * g).mean(-1, keepdim=True)),
+            "the weights already sum to 1: sum p g, do not divide by their number again",
+        ),
+        (
+            _minus(lambda p, g: g.sum(-1, keepdim=True)),
+            "the sum of the gradients is not weighted: p is missing in it",
+        ),
+        (
+            lambda p, g: g - (p * g).sum(-1, keepdim=True),
+            "the factor p is missing: a weight of 0 has no gradient",
+        ),
+        (lambda p, g: p * (1 - p) * g, "the Jacobian's diagonal alone: other weights move too"),
+        (
+            lambda p, g: p * g - (p * g).sum(-1, keepdim=True),
+            "p multiplies the mean as well: the brackets are missing",
+        ),
+        (lambda p, g: p * (g + (p * g).sum(-1, keepdim=True)), "the mean is added: take it away"),
+        (lambda p, g: p @ g, "a matrix product; the two multiply entry by entry, *"),
+        (lambda p, g: p, "those are the weights: their gradient is missing"),
+        (lambda p, g: g, "that is the gradient of the weights: it has to go through the softmax"),
+    ],
+)
+def score_gradient(weights, grad_weights):
+    """Gradient of the scaled scores, (Tq, Tk) each."""
+    return weights * (grad_weights - (weights * grad_weights).sum(-1, keepdim=True))
+
+
+def _no_matrix(tried, case) -> str | None:
+    T = len(case[0])
+    if not any(shape.count(T) > 1 for call in tried.calls for shape in call.returned):
+        return None
+    return (
+        f"the numbers are right, but there is a ({T}, {T}) matrix on the way; the rows meet "
+        "themselves only"
+    )
+
+
+@function(
+    [(_parts(T)[3], _parts(T)[1]) for T in (7, 5)],
+    mistakes=[
+        (
+            lambda g, o: g @ o.mT,
+            "that is a (Tq, Tq) matrix; δ has one number a query: the rows meet themselves only",
+        ),
+        (lambda g, o: (g * o).sum(0), "wrong axis: that is one number a column"),
+        (lambda g, o: (g * o).sum(), "sum() over everything: δ has one number a query"),
+        (lambda g, o: (g * o).mean(-1), "that is the mean over the columns; δ is the sum"),
+        (lambda g, o: g * o, "those are the products: their sum over the columns is missing"),
+        (lambda g, o: (o * o).sum(-1), "that is the output with itself: the gradient is missing"),
+        (lambda g, o: (g * g).sum(-1), "that is the gradient with itself: the output is missing"),
+        (lambda g, o: g.sum(-1) * o.sum(-1), "the product of two sums is not the sum of products"),
+        (lambda g, o: (g + o).sum(-1), "added where it should be multiplied"),
+        (lambda g, o: g.mT @ o, "that is (d, d): the sum over positions; sum over the columns"),
+    ],
+    look=_no_matrix,
+)
+def delta(grad_output, output):
+    """δ, one number a query, without any (Tq, Tk) matrix."""
+    return (grad_output * output).sum(-1)
+
+
+_BLOCK = torch.tensor(
+    [[1.0, 0.0, -torch.inf], [5.0, 5.0, 5.0], [-torch.inf] * 3], dtype=torch.float64
+)
+_LOG_Z = _BLOCK.logsumexp(-1)
+_ALONE = "a block must not be normalized by itself: log Z already speaks for the whole row"
+
+
+@function(
+    [(_BLOCK[:2], _LOG_Z[:2]), (_BLOCK[:2, :2], _LOG_Z[:2]), (_BLOCK, _LOG_Z)],
+    mistakes=[
+        (
+            lambda s, z: (s - z[:, None]).exp(),
+            "a row with no key to attend to has log Z = −∞, and −∞ − (−∞) is NaN: it wants zeros",
+        ),
+        (
+            lambda s, z: s.exp() / z.exp()[:, None],
+            "a row with no key to attend to has Z = 0, and 0/0 is NaN: it wants zeros",
+        ),
+        (lambda s, z: torch.softmax(s, -1), _ALONE),
+        (lambda s, z: torch.softmax(s, -1).nan_to_num(), _ALONE),
+        (lambda s, z: torch.softmax(s - z[:, None], -1), _ALONE),
+        (lambda s, z: torch.softmax(s - z.nan_to_num(neginf=0)[:, None], -1), _ALONE),
+        (lambda s, z: s.exp(), "log Z is missing: the rows do not sum to 1"),
+        (lambda s, z: s - z[:, None], "those are logarithms of the weights: exp is missing"),
+        (lambda s, z: s.exp() / z[:, None], "divided by log Z: exp(log Z) is Z, or subtract first"),
+        (lambda s, z: (s / z[:, None]).exp(), "log Z is subtracted from a score, not divided by"),
+        (
+            lambda s, z: (s + z[:, None]).exp(),
+            "log Z is added: e^(s − log Z) is e^s / Z, take it away",
+        ),
+        (lambda s, z: (s - z).exp(), "row i has its own log Z: [:, None], a keepdim, is missing"),
+        (
+            lambda s, z: (s - z[0]).exp(),
+            "all rows have the log Z of the first: each row has its own",
+        ),
+        (
+            lambda s, z: (s - z[:, None]).exp().nan_to_num(1 / 3),
+            "a row with no key to attend to wants zeros, not equal shares",
+        ),
+        (
+            lambda s, z: (s - z[:, None]).exp().nan_to_num(1.0),
+            "a row with no key to attend to wants zeros, not ones",
+        ),
+    ],
+)
+def weights_again(masked, log_z):
+    """The weights of a block from its masked scores and log Z."""
+    return (masked - log_z.nan_to_num(neginf=0.0)[:, None]).exp()
+
+
+_PRODUCT = 2 * 1024**2 * 768
+
+
+@value(
+    mistakes=[
+        (6 * _PRODUCT, "that keeps the weights; making the scores again is one product more"),
+        (5 * _PRODUCT, "that is the backward pass alone"),
+        (4 * _PRODUCT, "that is the backward pass alone, with the weights kept"),
+        (3.5 * _PRODUCT, "a multiplication and an addition are two operations"),
+        (2 * _PRODUCT, "that is the forward pass alone"),
+        (_PRODUCT, "that is one product; there are several, forward and backward"),
+        (12 * 7 * _PRODUCT, "768 is the width of all heads together: no factor 12"),
+        (7 * _PRODUCT / 12, "that is one head; there are twelve"),
+        (8 * _PRODUCT, "one too many: two products forward, and backward five"),
+        (14 * _PRODUCT, "an addition and a multiplication are two, not four"),
+    ]
+)
+def flops():
     """FLOPs of the forward and backward products of ANDREA-120M's attention, T = 1024, weights
     recomputed; without projections."""
-    forward = 2 * 2 * 1024**2 * 768
-    if same(answer, torch.tensor(3.0 * forward)) is None:
-        return "that keeps the weights; making the scores again is one product more"
-    if same(answer, torch.tensor(2.5 * forward)) is None:
-        return "that is the backward pass alone"
-    if same(answer, torch.tensor(3.5 * forward / 2)) is None:
-        return "a multiplication and an addition are two operations"
-    return same(answer, torch.tensor(3.5 * forward))
+    return 7 * _PRODUCT
 
 
-@check
-def saved_numbers(answer) -> str | None:
+@value(
+    mistakes=[
+        (16384 / 2, "causal or not, a stored matrix has all its T² entries"),
+        (12 * 16384, "both have as many heads: their number cancels"),
+        (16384 / 12, "both have as many heads: their number cancels"),
+        (16384**2, "that is how many weights there are; log Z is T numbers, not one"),
+        (1 / 16384, "upside down: how many times fewer"),
+        (64, "the head dimension has no part in it: (T, T) against (T,)"),
+        (16384 / 64, "the head dimension has no part in it: (T, T) against (T,)"),
+    ]
+)
+def saved_numbers():
     """How many times fewer numbers log Z is than the weights, 12 heads, T = 16,384."""
-    if same(answer, torch.tensor(16384.0 / 2)) is None:
-        return "causal or not, a stored matrix has all its T² entries"
-    return same(answer, torch.tensor(16384.0))
+    return 16384

@@ -1,14 +1,158 @@
 """Checks of the exercises of chapter 06."""
 
+import math
+from collections.abc import Iterable
+
 import torch
 
-from hydra_lib import heads
-from hydra_lib.exercises import check, same
+from hydra_lib import heads, masking
+from hydra_lib.exercises import check, progress
+from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.reader import kind
 
-__all__ = ["head_count", "merge", "per_head_parameters", "split", "with_output_projection"]
+__all__ = [
+    "head_count",
+    "merge",
+    "padded_attention",
+    "per_head_parameters",
+    "progress",
+    "split",
+    "with_output_projection",
+]
 
 
-def _layer_parts():
+@check
+def head_count(answer) -> str | None:
+    """Head counts from 1 to 16 that divide a width of 72, as a list."""
+    expected = [1, 2, 3, 4, 6, 8, 9, 12]
+    if callable(answer) or not isinstance(answer, Iterable) or isinstance(answer, str):
+        return f"expected a list of numbers, got {kind(answer)}"
+    got = [float(n) for n in answer]
+    if sorted(got) == expected:
+        return None
+    if sorted(got) == sorted(72 / n for n in expected):
+        return "those are the widths of a head; asked are the numbers of heads"
+    for n in got:
+        if n > 16 or n < 1:
+            return f"{n:g} is not from 1 to 16"
+        if 72 % n:
+            return f"72 / {n:g} leaves a remainder of {72 % n:g}"
+    if len(set(got)) < len(got):
+        return "a number stands there twice"
+    return "each of these divides 72, but some are missing"
+
+
+_SIZES = ((5, 3, 2), (7, 2, 3))  # T, h, d_k
+
+
+def _tokens(T: int, h: int, d_k: int) -> torch.Tensor:
+    return torch.arange(T * h * d_k).reshape(T, h * d_k)
+
+
+def _without_permute(x, n_heads):
+    return x.reshape(n_heads, len(x), -1)
+
+
+def _where_it_went(got, x, n_heads) -> str:
+    token, first = divmod(int(got[1, 0, 0]), x.shape[1])
+    return (
+        f"the shape is right, but head 1 at position 0 holds entry {first} of token {token}: "
+        "the permute is missing"
+    )
+
+
+def _cut(x, n_heads):
+    return x.reshape(len(x), n_heads, -1)
+
+
+def _interleaved(x, n_heads):
+    return x.reshape(len(x), -1, n_heads)
+
+
+@function(
+    [(_tokens(*sizes), sizes[1]) for sizes in _SIZES],
+    mistakes=[
+        (_without_permute, _where_it_went),
+        (
+            lambda x, n: _interleaved(x, n).permute(2, 0, 1),
+            "interleaved heads: head i takes every n-th column; its columns should be neighbours",
+        ),
+        (_cut, "that is (T, h, d_k): the transpose to (h, T, d_k) is missing"),
+        (
+            lambda x, n: _cut(x, n).permute(1, 2, 0),
+            "that is (h, d_k, T): positions come before columns",
+        ),
+        (
+            lambda x, n: _cut(x, n).permute(2, 0, 1),
+            "that is (d_k, T, h): the wrong two axes were swapped",
+        ),
+        (
+            lambda x, n: _cut(x, n).transpose(0, 2),
+            "that is (d_k, h, T): the wrong two axes were swapped",
+        ),
+        (_interleaved, "that is (T, d_k, h): interleaved, and the permute is missing"),
+        (
+            lambda x, n: x.mT.reshape(n, -1, len(x)),
+            "that is (h, d_k, T): positions come before columns",
+        ),
+        (
+            lambda x, n: x.mT.reshape(n, len(x), -1),
+            "transposed before it was cut: the numbers of one head are out of order",
+        ),
+        (lambda x, n: x, "nothing was split: d_model is still one axis"),
+        (
+            lambda x, n: _cut(x, n).transpose(0, 1).flip(0),
+            "the heads are there, in reversed order",
+        ),
+    ],
+)
+def split(x, n_heads):
+    """(T, d_model) into (h, T, d_k): head i holds the columns i·d_k to (i + 1)·d_k."""
+    return heads.split_heads(x, n_heads)
+
+
+def _split_tokens(T: int, h: int, d_k: int) -> torch.Tensor:
+    return heads.split_heads(_tokens(T, h, d_k), h)
+
+
+@function(
+    # What attention returns lies head after head in memory; a view of the tokens does not.
+    [(_split_tokens(*sizes).contiguous(),) for sizes in _SIZES] + [(_split_tokens(*_SIZES[0]),)],
+    mistakes=[
+        (
+            lambda x: x.reshape(x.shape[1], -1),
+            "row 0 now holds several tokens of head 0: the transpose back is missing, it comes "
+            "before the reshape",
+        ),
+        (
+            lambda x: x.permute(1, 2, 0).reshape(x.shape[1], -1),
+            "interleaved heads: the columns of one head should be neighbours",
+        ),
+        (lambda x: x.transpose(0, 1), "that is (T, h, d_k): the last two axes are not yet one"),
+        (
+            lambda x: x.reshape(-1, x.shape[-1]),
+            "the heads stand below each other; they belong side by side",
+        ),
+        (lambda x: x.sum(0), "the heads are added up; they belong side by side"),
+        (lambda x: x.mean(0, dtype=torch.float64), "that is the mean of the heads; merge them"),
+        (
+            lambda x: x.transpose(1, 2).reshape(x.shape[1], -1),
+            "the wrong two axes were swapped: the head comes after the position",
+        ),
+        (lambda x: x[0], "that is head 0 alone"),
+        (lambda x: x, "nothing was merged: three axes went in, three came out"),
+        (
+            lambda x: x.flip(0).transpose(0, 1).reshape(x.shape[1], -1),
+            "the heads stand in reversed order",
+        ),
+    ],
+)
+def merge(x):
+    """(h, T, d_k) back into (T, d_model)."""
+    return heads.merge_heads(x)
+
+
+def _layer_parts() -> tuple[torch.Tensor, torch.Tensor]:
     """Per-head outputs (h, T, d_k) and an output projection (d_model, d_model), small integers."""
     generator = torch.Generator().manual_seed(6)
     outputs = torch.randint(-3, 4, (3, 5, 2), generator=generator).double()
@@ -16,70 +160,176 @@ def _layer_parts():
     return outputs, W_O
 
 
-@check
-def head_count(answer) -> str | None:
-    """Head counts from 1 to 16 that divide a width of 72, as a list."""
-    expected = [1, 2, 3, 4, 6, 8, 9, 12]
-    got = sorted(int(n) for n in answer)
-    if got == expected:
-        return None
-    for n in got:
-        if 72 % n:
-            return f"72 / {n} leaves a remainder of {72 % n}"
-        if n > 16:
-            return f"{n} is more than 16"
-    return f"some are missing: {next(n for n in expected if n not in got)} divides 72"
+@function(
+    [_layer_parts()],
+    mistakes=[
+        (
+            lambda x, W: heads.merge_heads(x),
+            "the heads stand side by side and never meet: W_O is missing",
+        ),
+        (
+            lambda x, W: heads.merge_heads(x) @ W.T,
+            "that is W_O transposed: here out = merged @ W_O",
+        ),
+        (
+            lambda x, W: x.reshape(x.shape[1], -1) @ W,
+            "reshape before W_O without a transpose: its rows mix positions; merge the heads",
+        ),
+        (
+            lambda x, W: x.reshape(x.shape[1], -1),
+            "reshape without a transpose mixes positions; and W_O is missing",
+        ),
+        (
+            lambda x, W: x.permute(1, 2, 0).reshape(x.shape[1], -1) @ W,
+            "interleaved heads: the columns of one head should be neighbours",
+        ),
+        (
+            lambda x, W: (heads.merge_heads(x) @ W) @ W,
+            "W_O was applied twice",
+        ),
+        (
+            lambda x, W: x @ W[: x.shape[-1]],
+            "each head meets the same rows of W_O, and the heads are not added up",
+        ),
+        (
+            lambda x, W: (x @ W[: x.shape[-1]]).sum(0),
+            "each head has rows of W_O of its own; here all of them meet the first",
+        ),
+        (
+            lambda x, W: x @ W.reshape(x.shape[0], -1, W.shape[-1]),
+            "those are the contributions of the heads, one by one: their sum is missing",
+        ),
+        (lambda x, W: heads.merge_heads(x) * W[0], "* multiplies entry by entry; a product is @"),
+    ],
+)
+def with_output_projection(head_outputs, W_O):
+    """Merge the heads (h, T, d_k) and let W_O mix them."""
+    return heads.merge_heads(head_outputs) @ W_O
 
 
-@check
-def split(answer) -> str | None:
-    """``answer(x, n_heads)``: (T, d_model) into (h, T, d_k)."""
-    for T, h, d_k in ((5, 3, 2), (7, 2, 3)):
-        x = torch.arange(T * h * d_k).reshape(T, h * d_k)
-        got = answer(x, h)
-        if got.shape == (h, T, d_k) and torch.equal(got, x.reshape(h, T, d_k)):
-            token, first = divmod(int(got[1, 0, 0]), h * d_k)
-            return (
-                f"the shape is right, but head 1 at position 0 holds entry {first} of token "
-                f"{token}: the permute is missing"
-            )
-        if wrong := same(got, heads.split_heads(x, h)):
-            return wrong
-    return None
+def _padded_cases() -> list[tuple]:
+    generator = torch.Generator().manual_seed(11)
+    cases = []
+    # With B = h = T every wrong alignment runs, and is wrong; the second case has it crash.
+    for B, h, T, lengths in ((3, 3, 3, [2, 3, 2]), (2, 3, 5, [2, 5])):
+        q, k, v = torch.randn(3, B, h, T, 7, generator=generator, dtype=torch.float64)
+        cases.append((q, k, v, torch.tensor(lengths)))
+    return cases
 
 
-@check
-def merge(answer) -> str | None:
-    """``answer(x)``: (h, T, d_k) back into (T, d_model)."""
-    for T, h, d_k in ((5, 3, 2), (7, 2, 3)):
-        x = torch.arange(T * h * d_k).reshape(T, h * d_k)
-        split_x = heads.split_heads(x, h)
-        got = answer(split_x)
-        if got.shape == x.shape and torch.equal(got, split_x.reshape(T, h * d_k)):
-            return "row 0 now holds several tokens of head 0: swap the axes back before you reshape"
-        if wrong := same(got, x):
-            return wrong
-    return None
+def _scores(q, k):
+    return q @ k.mT / math.sqrt(q.shape[-1])
 
 
-@check
-def with_output_projection(answer) -> str | None:
-    """``answer(outputs, W_O)``: merge the heads and let W_O mix them."""
-    outputs, W_O = _layer_parts()
-    merged = heads.merge_heads(outputs)
-    got = answer(outputs, W_O)
-    if not same(got, merged):
-        return "the heads stand side by side and never meet: W_O is missing"
-    if not same(got, merged @ W_O.T):
-        return "that is W_O transposed: here out = merged @ W_O"
-    return same(got, merged @ W_O)
+def _real(q, lengths):
+    return torch.arange(q.shape[-2]) < lengths[:, None]  # (B, T)
 
 
-@check
-def per_head_parameters(answer) -> str | None:
+def _weigh(q, k, v, mask, fill: float = -torch.inf):
+    return torch.softmax(_scores(q, k).masked_fill(~mask, fill), -1) @ v
+
+
+def _by_mask(arranged, fill: float = -torch.inf):
+    return lambda q, k, v, lengths: _weigh(q, k, v, arranged(_real(q, lengths)), fill)
+
+
+_WRONG_AXIS = "(B, T) lines up with (queries, keys): query i got the mask of sequence i"
+_HEADS = "(B, 1, T) lines up with (heads, queries, keys): head i got the mask of sequence i"
+_QUERIES = "that masks the queries: it is the keys that are padding"
+_NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
+
+
+@function(
+    _padded_cases(),
+    mistakes=[
+        (_by_mask(lambda m: m), _WRONG_AXIS + "; it needs (B, 1, 1, T)"),
+        (_by_mask(lambda m: m[:, None]), _HEADS + "; it needs (B, 1, 1, T)"),
+        (_by_mask(lambda m: m[None, None]), _WRONG_AXIS + "; it needs (B, 1, 1, T)"),
+        (_by_mask(lambda m: m[None, :, None]), _HEADS + "; it needs (B, 1, 1, T)"),
+        (
+            _by_mask(lambda m: m[:, :, None]),
+            "(B, T, 1) lines up with (heads, queries, keys); it needs (B, 1, 1, T)",
+        ),
+        (_by_mask(lambda m: m[:, None, :, None]), _QUERIES),
+        (
+            lambda q, k, v, n: (
+                _weigh(q, k, v, torch.ones(1).bool()) * _real(q, n)[:, None, :, None]
+            ),
+            _QUERIES,
+        ),
+        (_by_mask(lambda m: m[:, None, :, None] & m[:, None, None]), _QUERIES + ", not both"),
+        (_by_mask(lambda m: ~m[:, None, None]), _NOT_FORBIDDEN),
+        (
+            lambda q, k, v, n: torch.nan_to_num(_by_mask(lambda m: ~m[:, None, None])(q, k, v, n)),
+            _NOT_FORBIDDEN,
+        ),
+        (
+            _by_mask(lambda m: m[:, None, None], 0.0),
+            "zero for −∞: 0 is a score like any other, the padding keeps a share",
+        ),
+        (
+            lambda q, k, v, n: torch.softmax(_scores(q, k), -1) * _real(q, n)[:, None, None] @ v,
+            "masked after the softmax: the weights no longer sum to 1",
+        ),
+        (
+            _by_mask(lambda m: m[:, None, None] & masking.causal_mask(m.shape[-1])),
+            "that is causal as well; only the padding is to be masked",
+        ),
+        (
+            lambda q, k, v, n: _weigh(q, k, v, torch.ones(1).bool()),
+            "nothing is masked: the padding keeps its share",
+        ),
+        (
+            lambda q, k, v, n: _weigh(
+                q, k, v, (torch.arange(q.shape[-2]) <= n[:, None])[:, None, None]
+            ),
+            "off by one: the first padded key is still seen; keys 0 to length − 1 are real",
+        ),
+        (
+            lambda q, k, v, n: _weigh(q, k, v, _real(q, n - 1)[:, None, None]),
+            "off by one: the last real key is masked too; keys 0 to length − 1 are real",
+        ),
+        (
+            lambda q, k, v, n: _weigh(q * math.sqrt(q.shape[-1]), k, v, _real(q, n)[:, None, None]),
+            "the scores are not divided by √d_k",
+        ),
+        (
+            lambda q, k, v, n: (
+                torch.softmax(
+                    _scores(q, k).masked_fill(~_real(q, n)[:, None, None], -torch.inf), -2
+                ).nan_to_num()
+                @ v
+            ),
+            "the softmax runs along the wrong axis, the queries",
+        ),
+        (
+            lambda q, k, v, n: _weigh(q, k, v, _real(q, n)[:, None, None]).transpose(1, 2),
+            "that is (B, T, h, d_v): leave the axes as they are",
+        ),
+    ],
+)
+def padded_attention(q, k, v, lengths):
+    """Attention (B, h, T, d_v) in which every query of sequence b sees its first lengths[b] keys.
+
+    ``q``, ``k`` and ``v`` are (B, h, T, d_k), ``lengths`` holds B integers from 1 to T.
+    """
+    return _weigh(q, k, v, _real(q, lengths)[:, None, None])
+
+
+@value(
+    mistakes=[
+        (1536 * 64, "that is one matrix; a head has its own part of three"),
+        (3 * 1536 * 1536, "those are the three matrices of all heads together"),
+        (4 * 1536 * 1536, "that is the whole layer: W_O too, and all heads"),
+        (4 * 1536 * 64, "W_O is not asked for: three matrices"),
+        (3 * 64 * 64, "a head's matrix starts from the full width: d_model × d_k"),
+        (3 * 768 * 64, "that is ANDREA-120M, of width 768"),
+        (1536 * 1536, "that is one matrix of all heads together"),
+        (2 * 1536 * 64, "those are two matrices; there are W_Q, W_K and W_V"),
+        (3 * 64, "a head's matrix has d_model rows as well: its width is one side only"),
+        (3 * 1536 * 24, "a head is 64 wide; 24 is how many heads there are"),
+    ]
+)
+def per_head_parameters():
     """Parameters of W_Q, W_K and W_V that belong to one head of ANDREA-480M."""
-    if answer == 1536 * 64:
-        return "that is one matrix; a head has its own part of three"
-    if answer == 3 * 1536 * 1536:
-        return "those are the three matrices of all heads together"
-    return same(answer, torch.tensor(3.0 * 1536 * 64))
+    return 3 * 1536 * 64

@@ -3,74 +3,195 @@
 import torch
 
 from hydra_lib import boltzmann, masking
-from hydra_lib.exercises import check, same
+from hydra_lib.exercises import progress
+from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.reader import numbers
 
-__all__ = ["gradient_pairs", "masked_weights", "packed", "predicted_leak", "strictly_before"]
+__all__ = [
+    "gradient_pairs",
+    "masked_weights",
+    "packed",
+    "predicted_leak",
+    "progress",
+    "strictly_before",
+]
 
 
-@check
-def predicted_leak(answer) -> str | None:
+def _must_be_boolean(tried, case) -> str | None:
+    result = tried.returned
+    while isinstance(result, list | tuple):
+        result = result[0]
+    if str(getattr(result, "dtype", type(result).__name__)).removeprefix("torch.") == "bool":
+        return None
+    return "expected a boolean tensor, True = may attend"
+
+
+def _to_add(mask: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)
+
+
+def _before(T: int, diagonal: int = -1) -> torch.Tensor:
+    return torch.ones(T, T).tril(diagonal)
+
+
+_ADDITIVE = "that is 0 and −∞, a mask to add; expected a boolean tensor, True = may attend"
+
+
+@value(
+    mistakes=[
+        (0.2, "1/5 is what each single position gets; the future of row 0 has four of them"),
+        (0.0, "nothing leaks with −∞; with 0 as score, e^0 = 1 has a share like any other"),
+        (1.0, "row 0 keeps its own share: it sees itself"),
+        (0.25, "the four do not share everything: row 0 itself is the fifth"),
+        (4, "that counts the positions; asked is their share of the weight"),
+        (80, "that is per cent; the share is a number from 0 to 1"),
+    ]
+)
+def predicted_leak():
     """Weight that row 0 of 5 gives to the future when forbidden scores become 0, all scores 0."""
-    if answer == 0.2:
-        return "1/5 is what each single position gets; the future of row 0 has four of them"
-    return same(answer, torch.tensor(4 / 5))
+    return 4 / 5
 
 
-@check
-def strictly_before(answer) -> str | None:
-    """``answer(T)``: a mask in which position i sees only positions j < i."""
-    for T in (2, 3, 5, 7):
-        got = torch.as_tensor(answer(T))
-        if got.dtype != torch.bool:
-            return "expected a boolean tensor, True = may attend"
-        if torch.equal(got, masking.causal_mask(T)):
-            return "that is the causal mask: it lets every position see itself"
-        if wrong := same(got, torch.ones(T, T).tril(-1)):
-            return f"for T = {T}: {wrong}"
-    return None
+@function(
+    [(T,) for T in (2, 3, 5, 7)],
+    mistakes=[
+        (masking.causal_mask, "that is the causal mask: it lets every position see itself"),
+        (
+            lambda T: _before(T).mT,
+            "that looks ahead: row i is the query, and it sees the columns j < i",
+        ),
+        (lambda T: _before(T, -2), "the diagonal is off by one: i − 1 is before i too"),
+        (lambda T: torch.ones(T, T), "that forbids nothing"),
+        (
+            lambda T: ~torch.eye(T).bool(),
+            "it forbids the position itself, but not those after it: it looks ahead",
+        ),
+        (lambda T: torch.diag(torch.ones(T - 1), -1), "that is only the one before, not all"),
+        (lambda T: _to_add(_before(T).bool()), _ADDITIVE),
+    ],
+    look=_must_be_boolean,
+)
+def strictly_before(T):
+    """A mask in which position i sees only positions j < i."""
+    return _before(T).bool()
 
 
-@check
-def packed(answer) -> str | None:
-    """``answer(documents)``: causal, and only inside the own document."""
-    for documents in ([0, 0, 1, 1, 1, 2], [0, 1], [3, 3, 3, 1, 1]):
-        ids = torch.tensor(documents)
-        got = torch.as_tensor(answer(ids))
-        if got.dtype != torch.bool:
-            return "expected a boolean tensor, True = may attend"
-        inside = ids[:, None] == ids
-        if wrong := same(got, inside & masking.causal_mask(len(ids))):
-            ahead = torch.equal(got, inside)
-            return "it looks ahead" if ahead else f"for documents {documents}: {wrong}"
-    return None
+def _inside(documents):
+    return documents[:, None] == documents
 
 
-@check
-def masked_weights(answer) -> str | None:
-    """``answer(scores, mask)``: softmax over what is allowed."""
+def _packed(documents):
+    return _inside(documents) & masking.causal_mask(len(documents))
+
+
+@function(
+    [(torch.tensor(ids),) for ids in ([0, 0, 1, 1, 1, 2], [0, 1], [3, 3, 3, 1, 1])],
+    mistakes=[
+        (_inside, "it looks ahead: within a document it is not causal"),
+        (lambda ids: masking.causal_mask(len(ids)), "it looks across the boundary"),
+        (
+            lambda ids: _inside(ids) | masking.causal_mask(len(ids)),
+            "either of the two will do there: both conditions must hold, &",
+        ),
+        (
+            lambda ids: _inside(ids) & _before(len(ids)).bool(),
+            "no position sees itself: the diagonal is off by one",
+        ),
+        (lambda ids: ~_inside(ids) & masking.causal_mask(len(ids)), "it sees only other documents"),
+        (
+            lambda ids: _inside(ids) & masking.causal_mask(len(ids)).mT,
+            "it looks ahead, and not back: that is the transpose",
+        ),
+        (lambda ids: _to_add(_packed(ids)), _ADDITIVE),
+    ],
+    look=_must_be_boolean,
+)
+def packed(documents):
+    """A mask (T, T): causal, and only inside the own document."""
+    return _packed(documents)
+
+
+def _masked_weights_cases() -> list[tuple]:
     generator = torch.Generator().manual_seed(2)
-    cases = [(T, masking.causal_mask(T), 0.0) for T in (3, 5, 7)]
-    cases += [(5, masking.window_mask(5, 3).mT, 0.0), (5, masking.window_mask(5, 2), -1e9)]
-    for T, mask, shift in cases:
-        scores = torch.randn(T, T, generator=generator, dtype=torch.float64) + shift
-        got = torch.as_tensor(answer(scores.clone(), mask.clone()))
-        expected = boltzmann.probabilities(masking.apply_mask(scores, mask))
-        ones = torch.ones(T, dtype=got.dtype)
-        if got.shape == scores.shape and not torch.allclose(got.sum(-1), ones):
-            return f"row 0 sums to {got[0].sum():.3f}: a row must sum to 1 over what is allowed"
-        if wrong := same(got, expected):
-            about = f", scores near {shift:g}" if shift else ""
-            return f"for T = {T}{about}: {wrong}"
-        if (got[~mask] != 0).any():
-            return "a forbidden weight is small, but not zero"
-    return None
+    masks = [masking.causal_mask(T) for T in (3, 5, 7)] + [masking.window_mask(5, 3).mT]
+    cases = [(torch.randn(m.shape, generator=generator, dtype=torch.float64), m) for m in masks]
+    # Scores that lie as low as the usual stand-in for −∞; float32 holds these exactly.
+    low = torch.randint(-3, 4, (5, 5), generator=generator).double() * 64 - 1e9
+    return [*cases, (low, masking.window_mask(5, 2))]
 
 
-@check
-def gradient_pairs(answer) -> str | None:
+def _exactly_zero(tried, case) -> str | None:
+    forbidden = tried.got[numbers(case[1]) == 0]
+    return "a forbidden weight is small, but not zero" if forbidden.any() else None
+
+
+def _softmax(scores, dim=-1):
+    return torch.softmax(scores, dim)
+
+
+_INVERTED = "the mask is inverted: True means may attend, and those are the ones you forbid"
+_AFTER = "masked after the softmax: a row must sum to 1 over what is allowed"
+
+
+def _filled(number: float):
+    return lambda s, m: _softmax(s.masked_fill(~m, number))
+
+
+@function(
+    _masked_weights_cases(),
+    mistakes=[
+        (lambda s, m: _softmax(s) * m, _AFTER),
+        (lambda s, m: s.exp() * m / s.exp().sum(-1, keepdim=True), _AFTER),
+        (lambda s, m: _softmax(s * m), "zero for −∞: 0 is a score like any other, e^0 = 1"),
+        (lambda s, m: _softmax(s.masked_fill(m, -torch.inf)), _INVERTED),
+        (lambda s, m: boltzmann.probabilities(s.masked_fill(m, -torch.inf)), _INVERTED),
+        (lambda s, m: _softmax(s * ~m), f"{_INVERTED}; and zero stands for −∞"),
+        (lambda s, m: _softmax(s.masked_fill(m, -1e9)), _INVERTED),
+        *(
+            (
+                _filled(number),
+                "a large negative number is no −∞: the weight is small, not zero; scores may be lower",
+            )
+            for number in (-1e9, -1e4, -1e6, -1e10, -1e5, -100.0, -1e8)
+        ),
+        (
+            lambda s, m: _softmax(s.masked_fill(~m, -torch.inf), 0),
+            "the softmax runs along the wrong axis: each column sums to 1, a row must",
+        ),
+        (lambda s, m: _softmax(s), "nothing is masked"),
+        (
+            lambda s, m: _softmax(s.masked_fill(~masking.causal_mask(len(s)), -torch.inf)),
+            "that is a causal mask of your own: use the mask that was given",
+        ),
+        (lambda s, m: s.masked_fill(~m, -torch.inf), "masked, but the softmax is missing"),
+        (lambda s, m: _softmax(s + m), "adding the mask adds 1 to a score: it forbids nothing"),
+        (
+            lambda s, m: s.exp() * m / (s.exp() * m).sum(),
+            "sum() over everything: a row must sum to 1",
+        ),
+        (
+            lambda s, m: s.exp() * m / (s.exp() * m).sum(-1),
+            "column j is divided by the sum of row j: keepdim=True is missing",
+        ),
+        (lambda s, m: s.exp() * m, "a row must sum to 1: nothing was divided"),
+    ],
+    look=_exactly_zero,
+)
+def masked_weights(scores, mask):
+    """Softmax over what is allowed, mask True = may attend."""
+    return boltzmann.probabilities(masking.apply_mask(scores, mask))
+
+
+@value(
+    mistakes=[
+        (49, "49 counts the pairs (i, j) with j > i too; no gradient flows there"),
+        (21, "21 leaves out the diagonal; a position sees itself"),
+        (42, "those are all pairs of different positions; no gradient flows from the future"),
+        (15, "that is for five positions; here are seven"),
+        (7, "those are the pairs (i, i) only; the past counts too"),
+        (36, "that is for eight positions; here are seven"),
+    ]
+)
+def gradient_pairs():
     """Pairs (output i, value j) with a non-zero gradient under the causal mask, T = 7."""
-    if answer == 49:
-        return "49 counts the pairs (i, j) with j > i too; no gradient flows there"
-    if answer == 21:
-        return "21 leaves out the diagonal; a position sees itself"
-    return same(answer, torch.tensor(28.0))
+    return 28

@@ -4,60 +4,151 @@ import math
 
 import torch
 
-from hydra_lib.exercises import check, same
+from hydra_lib.exercises import progress
+from hydra_lib.exercises.compare import function, value
 
-__all__ = ["attention_weights", "predicted_variance", "right_temperature", "shifted", "uniform"]
+__all__ = [
+    "attention_weights",
+    "predicted_variance",
+    "progress",
+    "right_temperature",
+    "shifted",
+    "uniform",
+]
 
 
-@check
-def predicted_variance(answer) -> str | None:
+@value(
+    mistakes=[
+        (256, "256 is σ²·d_k; each product q_c k_c has variance σ² · σ²"),
+        (128, "that is σ·d_k; each product q_c k_c has variance σ² · σ²"),
+        (32, "that is the standard deviation; asked is the variance"),
+        (64, "that is for standard deviation 1; here it is 2"),
+        (16, "that is one product; a score is the sum of d_k of them"),
+        (512, "σ³·d_k: q and k both carry σ²"),
+        (8, "that is √d_k, the temperature for σ = 1; asked is the variance of a score"),
+    ]
+)
+def predicted_variance():
     """Var(q·k) for d_k = 64 and independent zero-mean entries with standard deviation 2."""
-    if answer == 256:
-        return "256 is σ²·d_k; each product q_c k_c has variance σ² · σ²"
-    return same(answer, torch.tensor(64 * 2.0**4))
+    return 64 * 2**4
 
 
-@check
-def right_temperature(answer) -> str | None:
-    """``answer(d_k, sigma)``: the τ that gives scores s / τ unit variance."""
-    for d_k, sigma in ((64, 1.0), (64, 2.0), (25, 0.5)):
-        got = float(answer(d_k, sigma))
-        if sigma != 1 and math.isclose(got, math.sqrt(d_k)):
-            return f"√d_k is right for σ = 1 only; here σ = {sigma}"
-        if sigma != 1 and math.isclose(got, sigma * math.sqrt(d_k)):
-            return "q and k both carry a σ, so the score's standard deviation has two"
-        if wrong := same(got, torch.tensor(sigma**2 * math.sqrt(d_k))):
-            return f"for d_k = {d_k}, σ = {sigma}: {wrong}"
-    return None
+@function(
+    [(64, 1.0), (64, 2.0), (25, 0.5)],
+    mistakes=[
+        (lambda d_k, sigma: math.sqrt(d_k), "√d_k is right for σ = 1 only"),
+        (
+            lambda d_k, sigma: sigma * math.sqrt(d_k),
+            "q and k both carry a σ, so the score's standard deviation has two",
+        ),
+        (
+            lambda d_k, sigma: d_k * sigma**4,
+            "that is the variance of a score: its root, the standard deviation, divides it",
+        ),
+        (lambda d_k, sigma: d_k * sigma**2, "d_k where √d_k belongs: take the root"),
+        (lambda d_k, sigma: d_k, "d_k where √d_k belongs, and σ is missing"),
+        (lambda d_k, sigma: d_k * sigma, "d_k where √d_k belongs, and q and k both carry a σ"),
+        (
+            lambda d_k, sigma: sigma**4 * math.sqrt(d_k),
+            "the root of σ⁴ is σ²: the root belongs to the whole variance",
+        ),
+        (
+            lambda d_k, sigma: 1 / (sigma**2 * math.sqrt(d_k)),
+            "upside down: scores become s / τ",
+        ),
+        (lambda d_k, sigma: math.sqrt(d_k) / sigma**2, "σ² belongs above: larger σ, larger scores"),
+        (lambda d_k, sigma: math.sqrt(d_k * sigma), "under the root stands σ⁴: q and k have σ²"),
+    ],
+)
+def right_temperature(d_k, sigma):
+    """The τ that gives scores s / τ unit variance."""
+    return sigma**2 * math.sqrt(d_k)
 
 
-@check
-def uniform(answer) -> str | None:
+@value(
+    mistakes=[
+        (36, "36 would need entries of variance 1; a uniform on [−1, 1] has variance 1/3"),
+        (12, "that is d_k times one variance; the product of two entries has both"),
+        (2, "that is the standard deviation; asked is the variance"),
+        (1 / 9, "that is one product; a score is the sum of d_k of them"),
+        (0.25, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
+        (3, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
+        (9, "1/4 is not the variance of a uniform on [−1, 1]: integrate x²"),
+        (1 / 3, "that is the variance of one entry"),
+        (6, "that is √d_k; asked is the variance of a score"),
+    ]
+)
+def uniform():
     """Var(q·k) for d_k = 36 and independent entries uniform on [−1, 1]."""
-    if answer == 36:
-        return "36 would need entries of variance 1; a uniform on [−1, 1] has variance 1/3"
-    if answer == 12:
-        return "that is d_k times one variance; the product of two entries has both"
-    return same(answer, torch.tensor(36 / 9))
+    return 36 / 9
 
 
-@check
-def shifted(answer) -> str | None:
+@value(
+    mistakes=[
+        (100, "the scores grow by 100; what happens to e^(s + 100) over its sum?"),
+        (1, "a weight that was small does not become 1: all scores grow together"),
+        (math.exp(100), "e^100 stands above and below the line of every weight"),
+        (0.01, "nothing is divided by 100: the shift is added to every score of the row"),
+        (torch.inf, "infinite? e^100 stands above and below the line of every weight"),
+    ],
+    within=1e-5,
+)
+def shifted():
     """Largest change of any weight when all scores of a row grow by 100."""
-    return same(answer, torch.tensor(0.0))
+    return 0
 
 
-@check
-def attention_weights(answer) -> str | None:
-    """``answer(q, k)``: softmax(q kᵀ / √d_k) for (h, T, d_k) queries and keys."""
+def _cases() -> list[tuple]:
     generator = torch.Generator().manual_seed(4)
-    for h, T, d_k in ((2, 3, 5), (3, 5, 7)):
-        q, k = torch.randn(2, h, T, d_k, generator=generator)
-        got = answer(q, k)
-        if wrong := same(got, torch.softmax(q @ k.mT / math.sqrt(d_k), -1)):
-            if not same(got, torch.softmax(q @ k.mT / math.sqrt(h * d_k), -1)):
-                return "it divides by √d_model; the sum in a head's score has d_k terms"
-            if not same(got, torch.softmax(q @ k.mT, -1)):
-                return "it does not scale at all"
-            return f"for h = {h}, d_k = {d_k}: {wrong}"
-    return None
+    shapes = ((2, 3, 5), (3, 5, 7))
+    return [tuple(torch.randn(2, *s, generator=generator, dtype=torch.float64)) for s in shapes]
+
+
+def _weights(divisor, dim: int = -1):
+    return lambda q, k: torch.softmax(q @ k.mT / divisor(*q.shape), dim)
+
+
+def _root(h: int, T: int, d_k: int) -> float:
+    return math.sqrt(d_k)
+
+
+@function(
+    _cases(),
+    mistakes=[
+        (
+            _weights(lambda h, T, d_k: math.sqrt(h * d_k)),
+            "it divides by √d_model; the sum in a head's score has d_k terms",
+        ),
+        (_weights(lambda h, T, d_k: 1), "it does not scale at all: √d_k is missing"),
+        (
+            _weights(lambda h, T, d_k: d_k),
+            "it divides by d_k, or by √d_k twice: the temperature is √d_k, once",
+        ),
+        (_weights(lambda h, T, d_k: h * d_k), "it divides by d_model; the temperature is √d_k"),
+        (_weights(lambda h, T, d_k: math.sqrt(T)), "it divides by √T: q.shape[-1] is d_k"),
+        (_weights(lambda h, T, d_k: math.sqrt(h)), "it divides by √h: q.shape[-1] is d_k"),
+        (_weights(lambda h, T, d_k: 1 / math.sqrt(d_k)), "it multiplies by √d_k; divide by it"),
+        (_weights(lambda h, T, d_k: d_k**0.25), "√d_k was rooted once more: divide by √d_k"),
+        (
+            lambda q, k: torch.softmax(q @ k.mT, -1) / math.sqrt(q.shape[-1]),
+            "it scales after the softmax: the rows no longer sum to 1",
+        ),
+        (_weights(_root, -2), "the softmax runs along the wrong axis, the queries"),
+        (_weights(_root, 0), "the softmax runs along the wrong axis, the heads"),
+        (lambda q, k: q @ k.mT / math.sqrt(q.shape[-1]), "the softmax is missing"),
+        (lambda q, k: q @ k.mT, "the softmax and the scaling are missing"),
+        (
+            lambda q, k: torch.softmax(k @ q.mT / math.sqrt(q.shape[-1]), -1),
+            "k qᵀ: there the keys ask and the queries answer",
+        ),
+        (
+            lambda q, k: torch.softmax((q @ k.mT / math.sqrt(q.shape[-1])).flatten(), 0).reshape(
+                *q.shape[:2], -1
+            ),
+            "one softmax over everything: every row must sum to 1",
+        ),
+    ],
+)
+def attention_weights(q, k):
+    """softmax(q kᵀ / √d_k) for (h, T, d_k) queries and keys."""
+    return torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), -1)

@@ -5,73 +5,203 @@ import math
 import torch
 
 from hydra_lib import boltzmann
-from hydra_lib.exercises import Verdict, check, same
+from hydra_lib.exercises import Verdict, check, progress
+from hydra_lib.exercises.compare import difference, function, value
+from hydra_lib.exercises.reader import Wrong, numbers
 
-__all__ = ["rival", "schottky_peak", "stable_softmax", "temperature_of", "ten_times"]
+__all__ = ["progress", "rival", "schottky_peak", "stable_softmax", "temperature_of", "ten_times"]
 
 
-@check
-def ten_times(answer) -> str | None:
+@value(
+    mistakes=[
+        (math.log(10) / 2, "upside down: that is 1/τ"),
+        (2 / math.log2(10), "that is the logarithm to base 2; e to the what is 10?"),
+        (2.0, "that is the logarithm to base 10; e to the what is 10?"),
+        (1 / math.log(10), "the scores differ by 2, not by 1"),
+        (3 / math.log(10), "only the difference of the scores counts, 3 − 1"),
+        (2 * math.log(10), "the logarithm belongs below: the ratio is e to the 2/τ"),
+        (0.2, "the ratio is e to the 2/τ: a logarithm is missing"),
+        (-2 / math.log(10), "a temperature is a positive number here"),
+        (1.0, "at τ = 1 the ratio is e², about 7.4"),
+    ],
+    within=2e-3,
+)
+def ten_times():
     """The τ at which score 3 is ten times as probable as score 1."""
-    if not float(answer) > 0:
-        return "a temperature is a positive number here"
-    if wrong := same(answer, torch.tensor(2 / math.log(10)), 1e-3):
-        p = boltzmann.probabilities(torch.tensor([3.0, 1.0], dtype=torch.float64), float(answer))
-        return f"{wrong}: at that τ it is {(p[0] / p[1]).item():.4g} times as probable"
-    return None
+    return 2 / math.log(10)
 
 
-@check
-def stable_softmax(answer) -> str | None:
-    """``answer(scores)``: softmax along the last axis that survives large scores."""
-    for scores in (
-        [[0.0, 1.0, 3.0], [3.0, 1.0, 0.0]],
-        [[1000.0, 999.0, 0.0], [0.0, 999.0, 1000.0]],
-        [[-1000.0, -1000.0, -1001.0], [-1001.0, -1000.0, -1000.0]],
-        [[0.0, 0.0, 1.0], [-2000.0, -2000.0, -2001.0]],  # no one shift serves both rows
-        [[3000.0, 0.0, 0.0], [0.0, 0.0, 0.0]],  # the mean is no safe shift
-    ):
-        s = torch.tensor(scores, dtype=torch.float64)
-        got = torch.as_tensor(answer(s.clone()))
-        if got.isnan().any():
-            return f"NaN for scores {scores}: exp overflows, or every exp underflows to 0"
-        if wrong := same(got, boltzmann.probabilities(s)):
-            if not same(got, boltzmann.probabilities(s.mT).mT):
-                return "your columns sum to 1: the sum must run along the last axis, over the keys"
-            return f"for scores {scores}: {wrong}"
-    return None
+_SCORES = (
+    [[0.0, 1.0, 3.0], [3.0, 1.0, 0.0], [1.0, 0.0, 0.0]],
+    [[1000.0, 999.0, 0.0], [0.0, 999.0, 1000.0]],
+    [[-1000.0, -1000.0, -1001.0], [-1001.0, -1000.0, -1000.0]],
+    [[0.0, 0.0, 1.0], [-2000.0, -2000.0, -2001.0]],  # no one shift serves both rows
+    [[3000.0, 0.0, 0.0], [0.0, 0.0, 0.0]],  # the mean is no safe shift
+)
 
 
-@check
-def temperature_of(answer) -> str | None:
-    """``answer(scores, p)``: the temperature that made p from the scores."""
-    for row in ([2.0, 0.5, -1.0], [2.0, 2.0, 0.0]):
-        scores = torch.tensor(row, dtype=torch.float64)
-        for tau in (0.3, 1.0, 4.0):
-            got = answer(scores, boltzmann.probabilities(scores, tau))
-            if wrong := same(got, torch.tensor(tau), 1e-4):
-                return f"for scores {row} at τ = {tau}: {wrong}"
-    return None
+def _shifted(s: torch.Tensor, shift: torch.Tensor, dim: int = -1) -> torch.Tensor:
+    return (s - shift).exp() / (s - shift).exp().sum(dim, keepdim=True)
+
+
+def _top(s: torch.Tensor) -> torch.Tensor:
+    return s.amax(-1, keepdim=True)
+
+
+@function(
+    [(torch.tensor(s, dtype=torch.float64),) for s in _SCORES],
+    mistakes=[
+        (
+            lambda s: _shifted(s, s.new_zeros(())),
+            "NaN for large scores: exp overflows; for very negative ones every exp underflows to 0",
+        ),
+        (lambda s: _shifted(s, s.max()), "NaN: one shift for all rows leaves some row only zeros"),
+        (
+            lambda s: _shifted(s, s.mean(-1, keepdim=True)),
+            "NaN: shifted by the mean, a score far above it still overflows",
+        ),
+        (
+            lambda s: _shifted(s, s.amin(-1, keepdim=True)),
+            "NaN: shifted by the minimum, a score far above it still overflows",
+        ),
+        (
+            lambda s: torch.softmax(s, 0),
+            "wrong axis: your columns sum to 1; the sum must run along the last axis, the keys",
+        ),
+        (
+            lambda s: _shifted(s, s.new_zeros(()), 0),
+            "wrong axis: your columns sum to 1; and NaN for large scores",
+        ),
+        (
+            lambda s: torch.softmax(s.flatten(), 0).reshape(s.shape),
+            "sum() over everything: every row must sum to 1",
+        ),
+        (lambda s: s.exp() / s.exp().sum(), "sum() over everything: every row must sum to 1"),
+        (
+            lambda s: (s - _top(s)).exp() / (s - _top(s)).exp().sum(),
+            "sum() over everything: every row must sum to 1",
+        ),
+        (
+            lambda s: (s - _top(s)).exp() / (s - _top(s)).exp().sum(-1),
+            "column j is divided by the sum of row j: keepdim=True is missing",
+        ),
+        (
+            lambda s: s.exp() / s.exp().sum(-1),
+            "column j is divided by the sum of row j: keepdim=True is missing",
+        ),
+        (lambda s: torch.log_softmax(s, -1), "those are logarithms: exp is missing"),
+        (lambda s: s - _top(s), "shifted, but exp and the division are missing"),
+        (lambda s: (s - _top(s)).exp(), "not divided: a row must sum to 1"),
+        (
+            lambda s: s.exp() / s.exp().amax(-1, keepdim=True),
+            "divided by the largest: the sum must be taken",
+        ),
+        (lambda s: s / s.sum(-1, keepdim=True), "divided by the sum, but exp is missing"),
+        (
+            lambda s: torch.softmax(s.clamp(-50, 50), -1),
+            "clamping makes different scores equal: shift them instead",
+        ),
+        (
+            lambda s: torch.softmax(s.clamp(max=50), -1),
+            "clamping makes different scores equal: shift them instead",
+        ),
+    ],
+)
+def stable_softmax(scores):
+    """Softmax along the last axis that survives large scores."""
+    return boltzmann.probabilities(scores)
+
+
+def _thermometer_cases() -> list[tuple]:
+    rows = [torch.tensor(r, dtype=torch.float64) for r in ([2.0, 0.5, -1.0], [2.0, 2.0, 0.0])]
+    return [(s, boltzmann.probabilities(s, tau)) for s in rows for tau in (0.3, 1.0, 4.0)]
+
+
+def _between(first: int, second: int):
+    return lambda s, p: (s[first] - s[second]) / (p[first] / p[second]).log()
+
+
+_EQUAL = "two states of the same score say nothing about τ: 0/0 for scores [2.0, 2.0, 0.0]"
+
+
+def _spread(s: torch.Tensor) -> torch.Tensor:
+    return s.max() - s.min()
+
+
+@function(
+    _thermometer_cases(),
+    mistakes=[
+        (_between(0, 1), _EQUAL),
+        (_between(1, 0), _EQUAL),
+        (lambda s, p: (p.max() / p.min()).log() / _spread(s), "upside down: that is 1/τ"),
+        (lambda s, p: _spread(s) / (p.max() / p.min()), "the logarithm of the ratio is missing"),
+        (lambda s, p: _spread(s) / (p.max() - p.min()).log(), "take the ratio of the p, then log"),
+        (
+            lambda s, p: _spread(s) / (p.max() - p.min()),
+            "the logarithm is missing: log p differs by the gap over τ",
+        ),
+        (
+            lambda s, p: _spread(s) / (p.max() / p.min()).log2(),
+            "that is the logarithm to base 2; the softmax is made with e",
+        ),
+        (
+            lambda s, p: _spread(s) / (p.max() / p.min()).log10(),
+            "that is the logarithm to base 10; the softmax is made with e",
+        ),
+        (
+            lambda s, p: s.max() / p.max().log(),
+            "log p is the score over τ minus log Z: take the difference of two states",
+        ),
+        (
+            lambda s, p: s[0] / p[0].log(),
+            "log p is the score over τ minus log Z: take the difference of two states",
+        ),
+        (lambda s, p: (p.max() / p.min()).log(), "the gap of the scores is missing"),
+        (lambda s, p: torch.tensor(1.0), "it is always 1: the temperature must come from p"),
+    ],
+)
+def temperature_of(scores, p):
+    """The temperature that made p from the scores."""
+    return _spread(scores) / (p.max() / p.min()).log()
+
+
+_PEAK = 0.41678
 
 
 @check
 def schottky_peak(answer) -> str | None:
     """The τ at which a two-level system with gap 1 has its largest heat capacity."""
-    if wrong := same(answer, torch.tensor(0.41678), 1e-2):
-        scores = torch.tensor([0.0, -1.0], dtype=torch.float64)
-        here = boltzmann.heat_capacity(scores, float(answer)).item()
-        return f"{wrong}: C is {here:.4f} there, and larger elsewhere"
-    return None
+    tau = numbers(answer)
+    two_digits = 0.005
+    if not difference(tau, numbers(_PEAK), two_digits):
+        return None
+    for mistake, sentence, within in (
+        (1.0, "that is the gap itself: the choice melts earlier", two_digits),
+        (0.5, "half the gap is a guess: compute C there and a little below", two_digits),
+        (1 / _PEAK, "upside down: that is 1/τ", 0.05),
+        (0.4392, "that is how large the heat capacity is at its peak, not where", two_digits),
+        (_PEAK, "close, but not two correct digits: scan with smaller steps", 0.05),
+    ):
+        if not difference(tau, numbers(mistake), within):
+            raise Wrong(sentence, str(_PEAK))
+    if tau.numel() != 1 or not tau > 0:
+        return "a temperature is one positive number here"
+    here = boltzmann.heat_capacity(numbers([0.0, -1.0]), tau.item()).item()
+    raise Wrong(f"C is {here:.4f} there, and larger elsewhere", str(_PEAK))
 
 
 @check
 def rival(answer) -> str | Verdict:
     """Any distribution over energies 0, 1, 2 with mean energy 0.6, other than the softmax."""
-    p = torch.as_tensor(answer, dtype=torch.float64)
+    p = numbers(answer).squeeze()
     energies = torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64)
-    if p.shape != (3,) or not ((p >= 0).all() and abs(p.sum() - 1) < 1e-6):
-        return "expected three probabilities that sum to 1"
-    if abs((p * energies).sum() - 0.6) > 1e-6:
+    if p.shape != (3,):
+        return f"expected three probabilities that sum to 1, got shape {tuple(p.shape)}"
+    if (p < 0).any():
+        return "a probability is negative; expected three probabilities that sum to 1"
+    if not abs(p.sum() - 1) < 1e-5:
+        return f"expected three probabilities that sum to 1; they sum to {p.sum():.4g}"
+    if not abs((p * energies).sum() - 0.6) < 1e-5:
         return f"its mean energy is {(p * energies).sum():.4g}, not 0.6"
     low, high = 0.01, 100.0  # U rises with τ, so halving finds the τ with mean energy 0.6
     for _ in range(60):

@@ -5,11 +5,13 @@ import dataclasses
 import numpy as np
 import torch
 
-from hydra_lib.exercises import check, same
+from hydra_lib.exercises import check, progress
+from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.reader import numbers
 from hydra_lib.matmul.bilinear import BilinearAlgorithm
 from hydra_lib.matmul.schemes import STRASSEN
 
-__all__ = ["assemble", "crossover", "flipped_sign", "multiplications", "peel"]
+__all__ = ["assemble", "crossover", "flipped_sign", "multiplications", "peel", "progress"]
 
 _FLIPPED = (4, 0, 0)  # − M₅ in C₁₁
 
@@ -24,61 +26,191 @@ def broken_algorithm() -> BilinearAlgorithm:
 @check
 def flipped_sign(answer) -> str | None:
     """(product, row, column), counted from 1, of the sign that was turned."""
-    place = tuple(int(p) - 1 for p in answer)
-    if len(place) != 3:
-        return f"expected (product, row, column), got {len(place)} numbers"
+    given = numbers(answer).squeeze()
+    if given.ndim != 1 or len(given) != 3 or (given != given.round()).any():
+        return f"expected (product, row, column), three whole numbers, got {answer!r}"
+    place = tuple(int(p) - 1 for p in given)
     if place == _FLIPPED:
         return None
     if place == tuple(p - 1 for p in _FLIPPED):
         return "right, but counted from 0"
+    if sorted(place) == sorted(_FLIPPED):
+        return "right numbers in another order: the product comes first, then row and column"
     if not all(0 <= p < side for p, side in zip(place, STRASSEN.W.shape, strict=True)):
         return "there are 7 products, 2 rows and 2 columns"
+    product, row, column = (p + 1 for p in place)
     if not STRASSEN.W[place]:
-        return f"product {answer[0]} does not land in row {answer[1]}, column {answer[2]} at all"
-    return "turning that sign does not mend it"
+        return f"product {product} does not land in row {row}, column {column} at all"
+    if place[0] == _FLIPPED[0]:
+        return "the product is right, but it lands in two entries: look at the other"
+    if place[1:] == _FLIPPED[1:]:
+        return "the entry is right, but turning that product's sign there does not mend it"
+    return "turning that sign does not mend it: look at where defect() is not zero"
 
 
-@check
-def multiplications(answer) -> str | None:
+@value(
+    mistakes=[
+        (7**10, "that is the recursion down to single numbers"),
+        (1024**3, "that is the plain way"),
+        (7**4, "those are the blocks to multiply; each takes 64³ multiplications"),
+        (7**4 * 64**2, "a block of 64 takes 64³ multiplications, not 64²"),
+        (7**4 * 64, "a block of 64 takes 64³ multiplications, not 64"),
+        (7**5 * 64**3, "off by one: from 1024 to 64 are four levels"),
+        (7**3 * 64**3, "off by one: from 1024 to 64 are four levels"),
+        (7 * 512**3, "that is one level; it goes on down to 64"),
+        (7**4 * 7**6, "a block of 64 is multiplied the plain way: 64³"),
+        (7**16 * 64**3, "1024 / 64 = 16 is a factor of 2⁴: four levels, not sixteen"),
+        (7 * 4 * 64**3, "each level multiplies the number of blocks by 7: 7⁴, not 7 · 4"),
+        (7**4 * 64**3 * 2, "multiplications only: the additions do not count"),
+    ]
+)
+def multiplications():
     """Multiplications for n = 1024 with leaves of 64: four levels."""
-    if answer == 7**10:
-        return "that is the recursion down to single numbers"
-    if answer == 1024**3:
-        return "that is the plain way"
-    return same(answer, torch.tensor(float(7**4 * 64**3)), 1e-12)
+    return 7**4 * 64**3
 
 
-@check
-def crossover(answer) -> str | None:
-    """``answer(p, q)``: n with 2 (n/2)³ / p = 15 (n/2)² / q."""
-    for p, q in ((1e11, 1e9), (3e10, 2e9)):
-        if wrong := same(answer(p, q), torch.tensor(15 * p / q, dtype=torch.float64)):
-            return f"for p = {p:g}, q = {q:g}: {wrong}"
-    return None
+@function(
+    [(1e11, 1e9), (3e10, 2e9)],
+    mistakes=[
+        (lambda p, q: 18 * p / q, "18 additions are Strassen's form; Winograd's has 15"),
+        (lambda p, q: 15 * q / p, "upside down: slow additions push the crossover up"),
+        (lambda p, q: 15 * p / (2 * q), "a factor 2: n³ / 4 against 15 n² / 4"),
+        (lambda p, q: 30 * p / q, "a factor 2: n³ / 4 against 15 n² / 4"),
+        (lambda p, q: 60 * p / q, "(n/2)² is n² / 4, and 2 (n/2)³ is n³ / 4: both have the 4"),
+        (
+            lambda p, q: 15 * p / (4 * q),
+            "(n/2)² is n² / 4, and 2 (n/2)³ is n³ / 4: both have the 4",
+        ),
+        (lambda p, q: p / q, "15 additions are missing"),
+        (lambda p, q: 15, "that forgets the machine: p and q"),
+        (lambda p, q: 15 * p * q, "q divides: additions take 15 (n/2)² / q seconds"),
+        (lambda p, q: 7 * p / q, "those are the products; 15 additions pay for one of them"),
+        (lambda p, q: 19 * p / q, "the plain way's four additions come free: 15 count"),
+        (lambda p, q: 11 * p / q, "the plain way's four additions are not counted here: 15"),
+    ],
+)
+def crossover(p, q):
+    """n with 2 (n/2)³ / p = 15 (n/2)² / q."""
+    return 15 * p / q
 
 
-@check
-def peel(answer) -> str | None:
-    """``answer(a, b)``: the product of two n × n matrices with odd n."""
+def _odd_cases() -> list[tuple]:
     generator = torch.Generator().manual_seed(9)
-    for n in (3, 5, 7):
-        a, b = torch.randint(-9, 10, (2, n, n), generator=generator).double()
-        got = torch.as_tensor(answer(a.clone(), b.clone()))
-        if got.shape == (n, n) and torch.equal(got[:-1, :-1], a[:-1, :-1] @ b[:-1, :-1]):
-            return "the even part lacks the last column of a times the last row of b"
-        if wrong := same(got, a @ b):
-            return f"for n = {n}: {wrong}"
+    sides = (3, 5, 7)
+    return [tuple(torch.randint(-9, 10, (2, n, n), generator=generator).double()) for n in sides]
+
+
+def _even_part_only(tried, case) -> str | None:
+    n = len(case[0])
+    for call in tried.calls:
+        blocks = [shape for shape in call.given if len(shape) > 1 and min(shape[-2:]) > 1]
+        sides = {side for shape in blocks for side in shape[-2:]}
+        if len(blocks) < 2 or not call.product:
+            continue
+        if max(sides) > n:
+            return "the numbers are right, but that is padding: peel the last row and column off"
+        if n in sides:
+            return f"the numbers are right, but that is the plain product of an odd size, {n}"
     return None
 
 
-@check
-def assemble(answer) -> str | None:
-    """``answer(c11, c12, c21, c22)``: the matrix of these quarters, in their dtype."""
-    for dtype in (np.float32, np.int64):
-        quarters = np.arange(36).reshape(4, 3, 3).astype(dtype)
-        got = np.asarray(answer(*quarters))
-        if wrong := same(got, torch.as_tensor(np.block([[*quarters[:2]], [*quarters[2:]]]))):
-            return wrong
-        if got.dtype != dtype:
-            return f"{np.dtype(dtype)} went in, {got.dtype} came out"
-    return None
+def _peeled(a, b, without: str = ""):
+    c = torch.zeros_like(a)
+    c[:-1, :-1] = a[:-1, :-1] @ b[:-1, :-1]
+    if without != "outer":
+        c[:-1, :-1] += a[:-1, -1:] @ b[-1:, :-1]
+    if without not in ("row", "edges"):
+        c[-1:] = a[-1:] @ b
+    if without not in ("column", "edges"):
+        c[:-1, -1:] = a[:-1] @ b[:, -1:]
+    if without == "corner":
+        c[-1, -1] = a[-1, :-1] @ b[:-1, -1]
+    if without == "corner product":
+        c[-1, -1] = a[-1, -1] * b[-1, -1]
+    if without == "ends":
+        c[-1, :-1] = a[-1, :-1] @ b[:-1, :-1]
+        c[:-1, -1] = a[:-1, :-1] @ b[:-1, -1]
+        c[-1, -1] = a[-1, :-1] @ b[:-1, -1]
+    return c
+
+
+def _with(piece: str):
+    return lambda a, b: _peeled(a, b, piece)
+
+
+_OUTER = "the even part lacks the last column of a times the last row of b"
+
+
+def _only_outer(a, b):
+    c = a @ b
+    c[:-1, :-1] = a[:-1, :-1] @ b[:-1, :-1]
+    return c
+
+
+def _edges_only_without_outer(a, b):
+    c = torch.zeros_like(a)
+    c[:-1, :-1] = a[:-1, :-1] @ b[:-1, :-1]
+    return c
+
+
+@function(
+    _odd_cases(),
+    mistakes=[
+        (_only_outer, _OUTER),
+        (_edges_only_without_outer, f"the last row and column are missing, and {_OUTER}"),
+        (_with("edges"), "the last row and the last column are missing"),
+        (_with("row"), "the last row is missing"),
+        (_with("column"), "the last column is missing"),
+        (_with("corner"), "the corner lacks the product of the two corners"),
+        (_with("corner product"), "the corner is a whole row times a whole column"),
+        (_with("ends"), "the last row and column lack their last term each"),
+        (lambda a, b: b @ a, "b times a: the order matters"),
+        (lambda a, b: a * b, "* multiplies entry by entry; a product of matrices is asked"),
+        (lambda a, b: a[:-1, :-1] @ b[:-1, :-1], "that is the even part alone, one row too small"),
+        (lambda a, b: a @ b.mT, "b is transposed"),
+    ],
+    look=_even_part_only,
+)
+def peel(a, b):
+    """The product of two n × n matrices with odd n, the even part by itself."""
+    return a @ b
+
+
+def _in_their_dtype(tried, case) -> str | None:
+    came = str(getattr(tried.returned, "dtype", "")).removeprefix("torch.")
+    went = str(case[0].dtype)
+    return None if came == went else f"{went} went in, {came or 'a list'} came out: their dtype"
+
+
+def _placed(*order: int):
+    def answer(*quarters):
+        a, b, c, d = (quarters[i] for i in order)
+        return np.block([[a, b], [c, d]])
+
+    return answer
+
+
+@function(
+    [tuple(np.arange(36).reshape(4, 3, 3).astype(dtype)) for dtype in (np.float32, np.int64)],
+    mistakes=[
+        (_placed(0, 2, 1, 3), "c12 and c21 are swapped: c12 is on the right above"),
+        (_placed(2, 3, 0, 1), "above and below are swapped"),
+        (_placed(1, 0, 3, 2), "left and right are swapped"),
+        (_placed(3, 2, 1, 0), "the quarters stand in reversed order"),
+        (lambda *c: np.hstack(c), "the four stand in one row"),
+        (lambda *c: np.vstack(c), "the four stand in one column"),
+        (lambda *c: np.stack(c), "the four are stacked along a new axis: two of them a row"),
+        (
+            lambda *c: np.stack(c).reshape(2 * len(c[0]), -1),
+            "reshape reads row after row: it does not put quarters side by side",
+        ),
+        (lambda *c: np.vstack([np.hstack(c[:2])] * 2), "the upper half stands there twice"),
+        (lambda *c: np.hstack(c[:2]), "the lower half is missing"),
+        (lambda *c: _placed(0, 1, 2, 3)(*c).T, "that is the transpose of the whole"),
+        (lambda *c: c[0] + c[1] + c[2] + c[3], "added up; they belong side by side"),
+    ],
+    look=_in_their_dtype,
+)
+def assemble(c11, c12, c21, c22):
+    """The matrix of these quarters, in their dtype."""
+    return np.block([[c11, c12], [c21, c22]])

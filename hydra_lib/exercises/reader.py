@@ -1,0 +1,130 @@
+"""The reader's answer: is it there, can it be called, what did it give, where did it crash."""
+
+import dis
+import inspect
+import os
+import traceback
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from hydra_lib.exercises.watch import Call, watched
+
+__all__ = ["Wrong", "call", "is_blank", "kind", "numbers", "require_function", "told"]
+
+# Crashes whose cause the error's own words do not tell.
+_CAUSES = (
+    (
+        "view size is not compatible",
+        "view never copies, and after a transpose the numbers no longer lie in that order: "
+        "use reshape, or contiguous first",
+    ),
+    (
+        "cannot be multiplied",
+        "the inner sizes of a matrix product differ: is a transpose missing?",
+    ),
+    (
+        "Expected size for first two dimensions of batch2",
+        "the inner sizes of a matrix product differ: is a transpose missing?",
+    ),
+)
+
+
+class Wrong(Exception):
+    """What is wrong with an answer, in words; ``expected`` is for those who ask."""
+
+    def __init__(self, says: str, expected: str = ""):
+        super().__init__(says)
+        self.expected = expected
+
+
+def is_blank(answer) -> bool:
+    """True for an answer not given yet: ``...``, None, or a function whose body is ``...``."""
+    if answer is ... or answer is None:
+        return True
+    if not inspect.isfunction(answer):
+        return False
+    steps = [s for s in dis.get_instructions(answer) if s.opname not in ("RESUME", "NOP")]
+    returned = steps[0].argval if steps[-1].opname.startswith("RETURN") and len(steps) <= 2 else 0
+    return returned is None or returned is ...
+
+
+def require_function(answer, model: Callable) -> None:
+    """Refuse an answer that cannot be called as the function ``model`` can."""
+    names = list(inspect.signature(model).parameters)
+    wanted = f"{model.__name__}({', '.join(names)})"
+    if not callable(answer):
+        raise Wrong(f"expected a function, {wanted}, got {kind(answer)}: write it with def")
+    try:
+        signature = inspect.signature(answer)
+    except ValueError:  # written in C; it will say so itself
+        return
+    try:
+        signature.bind(*names)
+    except TypeError:
+        raise Wrong(f"it is called as {wanted}, but your function takes {signature}") from None
+
+
+def call(answer: Callable, arguments: tuple) -> tuple[object, list[Call]]:
+    """What ``answer`` returns and the torch calls it made.
+
+    Raises :class:`Wrong` with the line of the reader's that crashed.
+    """
+    try:
+        result, calls = watched(answer, *arguments)
+    except Exception as error:
+        raise Wrong(told(error)) from error
+    if result is None:
+        raise Wrong("your function returned None: did you forget return?")
+    if callable(result):
+        raise Wrong("your function returned a function: call it")
+    return result, calls
+
+
+def told(error: Exception) -> str:
+    """An error of the reader's code, with its line."""
+    says = f"your code raised {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    ours = os.path.dirname(__file__)
+    frames = traceback.extract_tb(error.__traceback__)
+    frames = [f for f in frames if os.path.dirname(f.filename) != ours]
+    if frames:
+        # What the reader wrote lies where the answer does; deeper frames elsewhere are libraries.
+        place = os.path.dirname(frames[0].filename)
+        last = [f for f in frames if os.path.dirname(f.filename) == place][-1]
+        says += f"; in your line {last.lineno}" + (f": {last.line}" if last.line else "")
+    for words, cause in _CAUSES:
+        if words in str(error):
+            says += f". That is: {cause}"
+    return says
+
+
+def numbers(thing) -> torch.Tensor:
+    """Any way of writing numbers as a float64 tensor: tensors, arrays, lists of them, scalars."""
+    if isinstance(thing, torch.Tensor):
+        return thing.detach().cpu().double()
+    if callable(thing):
+        raise Wrong("expected a value, got a function: call it")
+    if isinstance(thing, list | tuple | range) and len(thing):
+        parts = [numbers(part) for part in thing]
+        if len({part.shape for part in parts}) > 1:
+            shapes = ", ".join(str(tuple(part.shape)) for part in parts)
+            raise Wrong(f"expected numbers in rows of one length, got parts of shapes {shapes}")
+        return torch.stack(parts)
+    try:
+        if isinstance(thing, str | bytes | set | dict):
+            raise TypeError
+        return torch.from_numpy(np.array(thing, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise Wrong(f"expected numbers, got {kind(thing)}") from None
+
+
+def kind(thing) -> str:
+    """What ``thing`` is, in a few words."""
+    if isinstance(thing, torch.Tensor | np.ndarray):
+        name = "a tensor" if isinstance(thing, torch.Tensor) else "an array"
+        return f"{name} of shape {tuple(thing.shape)}"
+    if isinstance(thing, str):
+        return f"the text {thing!r}"
+    name = type(thing).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

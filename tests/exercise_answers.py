@@ -1,0 +1,1813 @@
+"""Answers to the exercises: right ways of writing them, and mistakes with the words to be told.
+
+``ANSWERS[check]`` is (right answers, [(wrong answer, words), …]). A verdict names a mistake if it
+holds one of its words. An answer is written as a reader would write it: loops, einsum, NumPy,
+lists, float32, library calls.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import hydra_lib as hydra
+
+INF = torch.inf
+eye, ones, zeros, arange, tensor = torch.eye, torch.ones, torch.zeros, torch.arange, torch.tensor
+
+
+def soft(s, dim=-1):
+    return torch.softmax(s, dim)
+
+
+# --- 01 aggregation -----------------------------------------------------------------------------
+
+
+def previous_by_loop(T):
+    w = zeros(T, T)
+    for i in range(1, T):
+        w[i, i - 1] = 1
+    return w
+
+
+def ahead_by_loop(T):
+    w = zeros(T, T)
+    for i in range(T - 1):
+        w[i, i + 1] = 1
+    return w
+
+
+def forgot_return(T):
+    previous_by_loop(T)
+
+
+def differences_by_loop(T):
+    rows = []
+    for i in range(T):
+        rows.append([1 if j == i else -1 if j == i - 1 else 0 for j in range(T)])
+    return rows
+
+
+def normalized_by_loop(w):
+    out = zeros(w.shape)
+    for i in range(len(w)):
+        out[i] = w[i] / sum(w[i])
+    return out
+
+
+CHAPTER_01 = {
+    "aggregation.predicted_mean": (
+        [5, 5.0, tensor([[5.0]]), np.mean([2, 4, 6, 8]), tensor(5), [5], Fraction(5)],
+        [
+            (20, "sum"),
+            (6, "all five"),
+            (8, "value itself"),
+            (4, ("third", "count")),
+            (7, "mean of two"),
+            (float("nan"), "nan"),
+            ("5", "text"),
+            (lambda: 5, "function"),
+        ],
+    ),
+    "aggregation.previous": (
+        [
+            lambda T: torch.diag(ones(T - 1), -1),
+            previous_by_loop,
+            lambda T: np.eye(T, k=-1),
+            lambda T: [[int(j == i - 1) for j in range(T)] for i in range(T)],
+            lambda T: ones(T, T).tril(-1) - ones(T, T).tril(-2),
+            lambda T: eye(T + 1)[:-1, 1:],
+            lambda T: arange(T)[:, None] == arange(T) + 1,
+        ],
+        [
+            (lambda T: torch.diag(ones(T - 1), 1), "ahead"),
+            (ahead_by_loop, "ahead"),
+            (lambda T: np.eye(T, k=1), "ahead"),
+            (eye, ("itself", "off by one")),
+            (lambda T: eye(T, dtype=torch.float64), ("itself", "off by one")),
+            (lambda T: torch.diag(ones(T - 2), -2), ("off by one", "two steps")),
+            (lambda T: eye(T).roll(1, 0), ("last value", "has none")),
+            (lambda T: ones(T, T).tril(-1), "everything"),
+            (lambda T: eye(T) + torch.diag(ones(T - 1), -1), "itself"),
+            (eye(3), "function"),
+            (forgot_return, "return"),
+            (lambda: eye(3), "called as"),
+            (lambda T: hydra.window_mask(T, 2), "itself"),
+        ],
+    ),
+    "aggregation.differences": (
+        [
+            lambda T: eye(T) - torch.diag(ones(T - 1), -1),
+            differences_by_loop,
+            lambda T: np.linalg.inv(np.tril(np.ones((T, T)))),
+            lambda T: torch.linalg.inv(hydra.running_sum(T)),
+            lambda T: eye(T) - eye(T).roll(1, 0).tril(),
+            lambda T: torch.diff(eye(T), dim=0, prepend=zeros(1, T)),
+        ],
+        [
+            (eye, ("identity", "undoes nothing")),
+            (lambda T: torch.diag(ones(T - 1), -1), "value itself"),
+            (lambda T: eye(T) + torch.diag(ones(T - 1), -1), "added"),
+            (lambda T: eye(T) - torch.diag(ones(T - 1), 1), ("transpose", "after")),
+            (lambda T: torch.diag(ones(T - 1), -1) - eye(T), "sign"),
+            (lambda T: hydra.running_sum(T), "running sum itself"),
+            (lambda T: torch.linalg.inv(hydra.running_mean(T)), "mean"),
+            (lambda T: eye(T) - ones(T, T).tril(-1), "all values before"),
+            (lambda T: 2 * eye(T), ("twice", "2 times")),
+            (differences_by_loop(3), "function"),
+            (forgot_return, "return"),
+        ],
+    ),
+    "aggregation.next_number": (
+        [
+            [0, 0, -1, 2],
+            tensor([0.0, 0.0, -1.0, 2.0]),
+            np.array([-0.5, 0.0, 0.5, 1.0]),
+            tensor([[0.0, 0.0, -1.0, 2.0]]),
+            (0, -1, 1, 1),
+            tensor([[0], [0], [-1], [2]]),
+        ],
+        [
+            ([0.5] * 4, ("[8, 10, 12, 14]", "twice the average")),
+            ([0.25] * 4, "average"),
+            ([0, 0, 0, 1], ("repeats", "step is missing")),
+            ([2, -1, 0, 0], "revers"),
+            ([0, 0, -1, 1], "step alone"),
+            ([0, 0, 1, -2], "sign"),
+            ([1, 2], "4 weights"),
+            (eye(4), "4 weights"),
+            (lambda v: 2 * v[3] - v[2], "function"),
+            ([0, 0, 0, float("nan")], "nan"),
+        ],
+    ),
+    "aggregation.normalized": (
+        [
+            lambda w: w / w.sum(-1, keepdim=True),
+            normalized_by_loop,
+            lambda w: np.asarray(w) / np.asarray(w).sum(axis=1, keepdims=True),
+            lambda w: (w.mT / w.sum(1)).mT,
+            lambda w: torch.einsum("ij,i->ij", w, 1 / w.sum(1)),
+            lambda w: F.normalize(w, p=1, dim=-1),
+            lambda w: torch.diag(1 / w.sum(1)) @ w,
+            lambda w: [row / row.sum() for row in w],
+        ],
+        [
+            (lambda w: w / w.sum(0, keepdim=True), "columns"),
+            (lambda w: w / w.sum(axis=0), "columns"),
+            (lambda w: w / w.sum(), "everything"),
+            (lambda w: w / w.sum(-1), "keepdim"),
+            (lambda w: w / w.sum(dim=1), "keepdim"),
+            (soft, "softmax"),
+            (lambda w: w / w.max(-1, keepdim=True).values, "largest"),
+            (lambda w: w, "nothing has changed"),
+            (lambda w: w / w.shape[1], "how many"),
+            (lambda w: F.normalize(w, dim=-1), "length"),
+            (lambda w: print(end=""), "return"),
+            (lambda w: 1 / 0, "1 / 0"),
+        ],
+    ),
+}
+
+# --- 02 masking ---------------------------------------------------------------------------------
+
+
+def before_by_loop(T):
+    mask = zeros(T, T, dtype=torch.bool)
+    for i in range(T):
+        mask[i, :i] = True
+    return mask
+
+
+def packed_by_loop(d):
+    T = len(d)
+    return [[bool(d[i] == d[j] and j <= i) for j in range(T)] for i in range(T)]
+
+
+def inside(d):
+    return d[:, None] == d
+
+
+def masked_by_loop(s, m):
+    out = torch.zeros_like(s)
+    for i in range(len(s)):
+        allowed = s[i][m[i]]
+        out[i, m[i]] = (allowed - allowed.max()).exp() / (allowed - allowed.max()).exp().sum()
+    return out
+
+
+def masked_numpy(s, m):
+    s = np.where(m, s, -np.inf)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+CHAPTER_02 = {
+    "masking.predicted_leak": (
+        [0.8, 4 / 5, tensor(0.8), Fraction(4, 5), 4 * 0.2, np.float32(0.8), [0.8]],
+        [
+            (0.2, "each single position"),
+            (0.0, ("nothing leaks", "e^0")),
+            (1, "itself"),
+            (0.25, "fifth"),
+            (4, "share"),
+            (80, "per cent"),
+            (float("nan"), "nan"),
+        ],
+    ),
+    "masking.strictly_before": (
+        [
+            lambda T: ones(T, T).tril(-1).bool(),
+            before_by_loop,
+            lambda T: np.tri(T, k=-1, dtype=bool),
+            lambda T: [[j < i for j in range(T)] for i in range(T)],
+            lambda T: arange(T) < arange(T)[:, None],
+            lambda T: hydra.causal_mask(T) & ~eye(T).bool(),
+        ],
+        [
+            (hydra.causal_mask, "itself"),
+            (lambda T: ones(T, T).tril().bool(), "itself"),
+            (lambda T: ones(T, T).triu(1).bool(), ("ahead", "transpose")),
+            (lambda T: ~before_by_loop(T), "inverted"),
+            (lambda T: ones(T, T).triu().bool(), "inverted"),
+            (lambda T: ones(T, T).tril(-2).bool(), "off by one"),
+            (lambda T: ones(T, T).bool(), "nothing"),
+            (lambda T: ones(T, T).tril(-1), "boolean"),
+            (lambda T: zeros(T, T).masked_fill(~before_by_loop(T), -INF), "boolean"),
+            (lambda T: torch.diag(ones(T - 1), -1).bool(), "only the one"),
+            (before_by_loop(5), "function"),
+        ],
+    ),
+    "masking.packed": (
+        [
+            lambda d: inside(d) & hydra.causal_mask(len(d)),
+            packed_by_loop,
+            lambda d: np.tril(np.equal.outer(d.numpy(), d.numpy())),
+            lambda d: inside(d).tril(),
+            lambda d: (d.unsqueeze(0) == d.unsqueeze(1)).logical_and(ones(len(d), len(d)).tril()),
+            lambda d: (d.reshape(-1, 1) == d.reshape(1, -1)).tril(),
+        ],
+        [
+            (inside, "ahead"),
+            (lambda d: hydra.causal_mask(len(d)), "boundary"),
+            (lambda d: inside(d).tril(-1), ("itself", "off by one")),
+            (lambda d: inside(d) | hydra.causal_mask(len(d)), "both"),
+            (lambda d: ~inside(d).tril(), "inverted"),
+            (lambda d: inside(d).triu(), ("ahead", "transpose")),
+            (lambda d: inside(d).tril().float(), "boolean"),
+            (lambda d: (~inside(d)).tril(), "other documents"),
+            (lambda d: d == d, ("shape", "(T, T)")),
+            (lambda d: zeros(inside(d).shape).masked_fill(~inside(d).tril(), -INF), "boolean"),
+        ],
+    ),
+    "masking.masked_weights": (
+        [
+            lambda s, m: hydra.probabilities(hydra.apply_mask(s, m)),
+            lambda s, m: soft(s.masked_fill(~m, -INF)),
+            lambda s, m: soft(torch.where(m, s, float("-inf"))),
+            masked_by_loop,
+            masked_numpy,
+            lambda s, m: soft(s + zeros(s.shape).masked_fill(~m, -INF)),
+            lambda s, m: soft(s) * m / (soft(s) * m).sum(-1, keepdim=True),
+            lambda s, m: soft(torch.where(m, s, -ones(1) * INF)),
+        ],
+        [
+            (lambda s, m: soft(s) * m, "sum to 1"),
+            (lambda s, m: soft(s).masked_fill(~m, 0), "sum to 1"),
+            (lambda s, m: soft(s * m), "zero for −∞"),
+            (lambda s, m: soft(s.masked_fill(~m, 0.0)), "zero for −∞"),
+            (lambda s, m: soft(torch.where(m, s, 0)), "zero for −∞"),
+            (lambda s, m: soft(s.masked_fill(m, -INF)), "inverted"),
+            (lambda s, m: hydra.probabilities(s.masked_fill(m, -INF)), "inverted"),
+            (lambda s, m: soft(s.masked_fill(~m, -1e9)), ("large negative", "near -1e+09")),
+            (lambda s, m: soft(s.masked_fill(~m, -25)), "not zero"),
+            (lambda s, m: soft(s.masked_fill(~m, -1e4)), ("large negative", "near -1e+09")),
+            (lambda s, m: soft(s.masked_fill(~m, -INF), 0), ("axis", "columns")),
+            (lambda s, m: soft(s), "nothing is masked"),
+            (lambda s, m: s.masked_fill(~m, -INF), "softmax is missing"),
+            (lambda s, m: soft(s + m), "adding"),
+            (lambda s, m: soft(s.masked_fill(ones(s.shape).triu(1).bool(), -INF)), "given"),
+            (lambda s, m: s.exp() * m / (s.exp() * m).sum(), "everything"),
+            (lambda s, m: s.exp() * m / (s.exp() * m).sum(-1), "keepdim"),
+            (lambda s, m: soft(s[m]), "shape"),
+        ],
+    ),
+    "masking.gradient_pairs": (
+        [28, 28.0, tensor(28), 7 * 8 // 2, np.int64(28), hydra.causal_mask(7).sum()],
+        [
+            (49, "no gradient"),
+            (21, "itself"),
+            (42, ("future", "different")),
+            (15, "five"),
+            (7, "(i, i)"),
+            (36, "eight"),
+            (27, ("one too few", "one less")),
+        ],
+    ),
+}
+
+# --- 03 softmax ---------------------------------------------------------------------------------
+
+
+def shifted_exp(s, shift):
+    e = (s - shift).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
+def softmax_by_loop(s):
+    rows = []
+    for row in s.tolist():
+        top = max(row)
+        e = [math.exp(x - top) for x in row]
+        rows.append([x / sum(e) for x in e])
+    return rows
+
+
+def softmax_numpy(s):
+    s = np.asarray(s)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def top_without_keepdim(s):
+    e = (s - s.amax(-1, keepdim=True)).exp()
+    return e / e.sum(-1)
+
+
+SPREAD = [2 / math.log(10), 1 / math.log(10)]
+
+CHAPTER_03 = {
+    "softmax.ten_times": (
+        [2 / math.log(10), 0.8686, 0.869, tensor(2.0) / tensor(10.0).log(), np.float32(0.8685890)],
+        [
+            (math.log(10) / 2, "upside down"),
+            (2 / math.log2(10), "base 2"),
+            (2, "base 10"),
+            (1 / math.log(10), "differ by 2"),
+            (3 / math.log(10), "difference"),
+            (2 * math.log(10), "logarithm"),
+            (0.2, "logarithm"),
+            (-1.0 * SPREAD[0], "positive"),
+            (1.0, ("e²", "7.4", "times as probable")),
+            (float("nan"), "nan"),
+        ],
+    ),
+    "softmax.stable_softmax": (
+        [
+            soft,
+            lambda s: shifted_exp(s, s.amax(-1, keepdim=True)),
+            softmax_by_loop,
+            softmax_numpy,
+            lambda s: (s - s.logsumexp(-1, keepdim=True)).exp(),
+            lambda s: torch.log_softmax(s, -1).exp(),
+            hydra.probabilities,
+            lambda s: soft(s.float()),
+            lambda s: torch.stack([torch.softmax(row, 0) for row in s]),
+        ],
+        [
+            (lambda s: s.exp() / s.exp().sum(-1, keepdim=True), "overflow"),
+            (lambda s: shifted_exp(s, s.max()), ("one shift", "[[0.0, 0.0, 1.0]")),
+            (lambda s: shifted_exp(s, s.mean(-1, keepdim=True)), ("mean", "[[3000")),
+            (lambda s: shifted_exp(s, s.min(-1, keepdim=True).values), "minimum"),
+            (lambda s: soft(s, 0), "columns"),
+            (lambda s: s.exp() / s.exp().sum(0), "columns"),
+            (lambda s: soft(s.reshape(-1)).reshape(s.shape), "everything"),
+            (top_without_keepdim, "keepdim"),
+            (lambda s: s.exp() / s.exp().sum(-1), "keepdim"),
+            (lambda s: (s - s.amax(-1, keepdim=True)).exp(), ("divided", "sum to 1")),
+            (lambda s: torch.log_softmax(s, -1), "logarithm"),
+            (lambda s: soft(s.clamp(-50, 50)), "clamp"),
+            (lambda s: s / s.sum(-1, keepdim=True), "exp is missing"),
+            (lambda s: s.exp() / s.exp().sum(), "everything"),
+            (lambda s: s - s.amax(-1, keepdim=True), ("exp", "softmax")),
+        ],
+    ),
+    "softmax.temperature_of": (
+        [
+            lambda s, p: (s[0] - s[-1]) / (p[0] / p[-1]).log(),
+            lambda s, p: (s.max() - s.min()) / (p.max() / p.min()).log(),
+            lambda s, p: (s[1] - s[2]).item() / math.log(p[1] / p[2]),
+            lambda s, p: np.ptp(s.numpy()) / np.ptp(np.log(p.numpy())),
+            lambda s, p: s.std() / p.log().std(),
+            lambda s, p: tensor([1.0, 0.0, -1.0]) @ s / (tensor([1.0, 0.0, -1.0]) @ p.log()),
+        ],
+        [
+            (lambda s, p: (s[0] - s[1]) / (p[0] / p[1]).log(), ("[2.0, 2.0, 0.0]", "same score")),
+            (lambda s, p: (p[0] / p[2]).log() / (s[0] - s[2]), "upside down"),
+            (lambda s, p: (s[0] - s[2]) / (p[0] / p[2]), "logarithm"),
+            (lambda s, p: (s[0] - s[2]) / (p[0] - p[2]), "logarithm"),
+            (lambda s, p: (s[2] - s[0]) / (p[0] / p[2]).log(), "sign"),
+            (lambda s, p: tensor(1.0), "always 1"),
+            (lambda s, p: s[0] / p[0].log(), "difference"),
+            (lambda s, p: (p[0] / p[2]).log(), "gap"),
+            (lambda s, p: (s[0] - s[2]) / (p[0] / p[2]).log2(), "base 2"),
+            (lambda s, p: s / p.log(), ("shape", "one number")),
+            (0.3, "function"),
+        ],
+    ),
+    "softmax.schottky_peak": (
+        [0.42, 0.417, 0.4168, tensor(0.4167783), np.float32(0.41678), [0.42]],
+        [
+            (1.0, "gap"),
+            (0.5, ("half", "guess")),
+            (2.4, "upside down"),
+            (0.4392, "how large"),
+            (0.405, "two correct digits"),
+            (0.43, "two correct digits"),
+            (0.4, "two correct digits"),
+            (-0.42, "positive"),
+            (float("nan"), "positive"),
+        ],
+    ),
+    "softmax.rival": (
+        [
+            [0.7, 0.0, 0.3],
+            tensor([0.5, 0.4, 0.1]),
+            np.array([0.6, 0.2, 0.2]),
+            [[0.55, 0.3, 0.15]],
+            tensor([0.7, 0.0, 0.3], dtype=torch.float64),
+        ],
+        [
+            ([0.5, 0.5, 0.5], "sum to 1"),
+            ([0.2, 0.4, 0.4], "mean energy"),
+            ([float("nan")] * 3, "sum to 1"),
+            ([1.2, -1.0, 0.8], "negative"),
+            ([0.4, 0.6], "three probabilities"),
+            (soft(-tensor([0.0, 1.0, 2.0])), "mean energy"),
+            ([1 / 3] * 3, "mean energy"),
+        ],
+    ),
+}
+
+# --- 04 scaling ---------------------------------------------------------------------------------
+
+
+def scores(q, k):
+    return q @ k.transpose(-2, -1)
+
+
+def weights_by_loop(q, k):
+    out = []
+    for head in range(q.shape[0]):
+        rows = []
+        for i in range(q.shape[1]):
+            row = torch.stack([q[head, i] @ k[head, j] for j in range(k.shape[1])])
+            rows.append(soft(row / math.sqrt(q.shape[2])))
+        out.append(torch.stack(rows))
+    return out
+
+
+def weights_numpy(q, k):
+    s = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1])
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+CHAPTER_04 = {
+    "scaling.predicted_variance": (
+        [1024, 1024.0, 64 * 16, tensor([1024]), np.float32(1024), tensor(2.0) ** 10],
+        [
+            (256, "each product"),
+            (128, "each product"),
+            (32, "standard deviation"),
+            (64, "standard deviation 1"),
+            (16, "one product"),
+            (512, "σ²"),
+            (8, ("√d_k", "root")),
+        ],
+    ),
+    "scaling.right_temperature": (
+        [
+            lambda d_k, sigma: sigma**2 * math.sqrt(d_k),
+            lambda d_k, sigma: (d_k * sigma**4) ** 0.5,
+            lambda d_k, sigma: np.sqrt(d_k) * sigma * sigma,
+            lambda d_k, sigma: tensor(d_k * sigma**4).sqrt(),
+            lambda d_k, s: [s * s * d_k**0.5],
+        ],
+        [
+            (lambda d_k, sigma: d_k**0.5, "σ = 1 only"),
+            (lambda d_k, sigma: sigma * d_k**0.5, "both carry a σ"),
+            (lambda d_k, sigma: d_k * sigma**4, "variance"),
+            (lambda d_k, sigma: d_k * sigma**2, "√d_k belongs"),
+            (lambda d_k, sigma: d_k, "√d_k belongs"),
+            (lambda d_k, sigma: sigma**4 * d_k**0.5, "root"),
+            (lambda d_k, sigma: 1 / (sigma**2 * d_k**0.5), "upside down"),
+            (8.0, "function"),
+            (lambda d_k: d_k**0.5, "called as"),
+        ],
+    ),
+    "scaling.uniform": (
+        [4, 4.0, 36 / 9, tensor(36 * (1 / 3) ** 2), Fraction(4), np.float64(4)],
+        [
+            (36, "1/3"),
+            (12, "one variance"),
+            (2, "standard deviation"),
+            (1 / 9, "one product"),
+            (0.25, "length"),
+            (3, "length"),
+            (9, "1/4"),
+            (1 / 3, ("one entry", "entry")),
+        ],
+    ),
+    "scaling.shifted": (
+        [0, 0.0, 1e-12, tensor(2e-7), [0], np.float64(1e-16)],
+        [
+            (100, "scores"),
+            (1, "together"),
+            (math.exp(100), "e^100"),
+            (0.01, "divided by 100"),
+            (float("nan"), "nan"),
+            (INF, "e^100"),
+        ],
+    ),
+    "scaling.attention_weights": (
+        [
+            lambda q, k: soft(scores(q, k) / q.shape[-1] ** 0.5),
+            weights_by_loop,
+            weights_numpy,
+            lambda q, k: soft(torch.einsum("hid,hjd->hij", q, k) / math.sqrt(q.size(-1))),
+            lambda q, k: F.scaled_dot_product_attention(
+                q, k, eye(k.shape[1]).expand(len(k), -1, -1)
+            ),
+            lambda q, k: soft(torch.bmm(q * tensor(q.shape[2] ** -0.5), k.mT)),
+            lambda q, k: soft(scores(q, k) / torch.full((1, 1, 1), q.shape[-1] ** 0.5)),
+        ],
+        [
+            (lambda q, k: soft(scores(q, k) / (q[:, 0].numel() ** 0.5)), "√d_model"),
+            (lambda q, k: soft(scores(q, k) / math.sqrt(q.shape[0] * q.shape[2])), "√d_model"),
+            (lambda q, k: soft(scores(q, k)), "does not scale"),
+            (lambda q, k: soft(scores(q, k) / q.shape[-1]), "divides by d_k"),
+            (lambda q, k: soft(scores(q / q.shape[-1] ** 0.5, k) / q.shape[-1] ** 0.5), "twice"),
+            (lambda q, k: soft(scores(q, k)) / q.shape[-1] ** 0.5, "after the softmax"),
+            (lambda q, k: soft(scores(q, k) / q.shape[1] ** 0.5), "√T"),
+            (lambda q, k: soft(scores(q, k) * q.shape[-1] ** 0.5), "multiplies"),
+            (lambda q, k: soft(scores(q, k) / q.shape[-1] ** 0.5, -2), "axis"),
+            (lambda q, k: soft(scores(q, k) / q.shape[-1] ** 0.5, 0), "axis"),
+            (lambda q, k: scores(q, k) / q.shape[-1] ** 0.5, "softmax is missing"),
+            (lambda q, k: scores(q, k), "softmax"),
+            (lambda q, k: soft(q @ k / q.shape[-1] ** 0.5), "transpose"),
+            (lambda q, k: soft(scores(k, q) / q.shape[-1] ** 0.5), "keys ask"),
+        ],
+    ),
+}
+
+# --- 05 attention -------------------------------------------------------------------------------
+
+
+def s_of(q, k):
+    return q @ k.T / math.sqrt(q.shape[-1])
+
+
+def attend_by_loop(q, k, v):
+    out = zeros(len(q), v.shape[1])
+    for i in range(len(q)):
+        w = soft(torch.stack([q[i] @ k[j] for j in range(len(k))]) / math.sqrt(k.shape[1]))
+        for j in range(len(k)):
+            out[i] += w[j] * v[j]
+    return out
+
+
+def attend_numpy(q, k, v):
+    q, k, v = q.numpy(), k.numpy(), v.numpy()
+    w = np.exp(q @ k.T / np.sqrt(q.shape[-1]))
+    return (w / w.sum(-1, keepdims=True)) @ v
+
+
+def attend_without_keepdim(q, k, v):
+    e = s_of(q, k).exp()
+    return e / e.sum(-1) @ v
+
+
+E = math.e
+
+CHAPTER_05 = {
+    "attention.by_hand": (
+        [
+            [0.42, 0.16, 0.42],
+            soft(tensor([1.0, 0.0, 1.0])),
+            np.array([E, 1, E]) / (2 * E + 1),
+            tensor([[0.4223, 0.1554, 0.4223]]),
+            (0.422, 0.155, 0.422),
+        ],
+        [
+            ([0.47, 0.06, 0.47], "√d_k"),
+            ([0.38, 0.23, 0.38], "twice"),
+            ([1, 0, 1], "softmax is missing"),
+            ([2, 0, 2], "softmax"),
+            ([1, 0, 0], "causal"),
+            ([0.5, 0, 0.5], "e^0"),
+            ([0.33, 0.33, 0.33], "equally"),
+            ([42, 16, 42], "per cent"),
+            ([0.21, 0.08, 0.21], "after the softmax"),
+            ([0.42, 0.16], "shape"),
+            ([0.3, 0.4, 0.3], ("wrong way", "entry [0]")),
+        ],
+    ),
+    "attention.attend": (
+        [
+            lambda q, k, v: soft(s_of(q, k)) @ v,
+            attend_by_loop,
+            attend_numpy,
+            F.scaled_dot_product_attention,
+            lambda q, k, v: hydra.scaled_dot_product_attention(q, k, v),
+            lambda q, k, v: torch.einsum(
+                "ij,jd->id", soft(torch.einsum("ic,jc->ij", q, k) / 7**0.5), v
+            ),
+            lambda q, k, v: soft(q @ k.mT / tensor([7.0]).sqrt()) @ v,
+            lambda q, k, v: soft(s_of(q, k)).float() @ v.float(),
+            lambda q, k, v: list(soft(s_of(q, k)) @ v),
+        ],
+        [
+            (lambda q, k, v: soft(s_of(q, k), 0) @ v, "over the queries"),
+            (lambda q, k, v: soft(q @ k.T) @ v, "√d_k"),
+            (lambda q, k, v: soft(q @ k.T / q.shape[-1]) @ v, "divided by d_k"),
+            (lambda q, k, v: soft(s_of(q, k) / 7**0.5) @ v, "twice"),
+            (lambda q, k, v: soft(q @ k.T) / 7**0.5 @ v, "after the softmax"),
+            (lambda q, k, v: soft(q @ k.T / len(q) ** 0.5) @ v, "√T"),
+            (lambda q, k, v: soft(q @ k.T * 7**0.5) @ v, "multiplied"),
+            (lambda q, k, v: s_of(q, k) @ v, "softmax is missing"),
+            (lambda q, k, v: soft(s_of(q, k)), "weights"),
+            (lambda q, k, v: soft(s_of(q, k)).T @ v, "transposed"),
+            (lambda q, k, v: soft(q @ k / 7**0.5) @ v, "transpose"),
+            (lambda q, k, v: soft(s_of(k, q)) @ v, "keys ask"),
+            (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), "causal"),
+            (attend_without_keepdim, "keepdim"),
+            (lambda q, k, v: v, "values"),
+            (lambda q, k, v: soft(s_of(q, k).flatten()).reshape(len(q), -1) @ v, "everything"),
+            (lambda q, k: soft(s_of(q, k)), "called as"),
+        ],
+    ),
+    "attention.hard_lookup": (
+        [
+            lambda q, k, v: v[(q @ k.T).argmax(-1)],
+            lambda q, k, v: hydra.scaled_dot_product_attention(q, k, v, temperature=0),
+            lambda q, k, v: [v[max(range(len(k)), key=lambda j: x @ k[j])] for x in q],
+            lambda q, k, v: v.numpy()[np.argmax(q.numpy() @ k.numpy().T, axis=1)],
+            lambda q, k, v: F.one_hot((q @ k.T).argmax(1), len(k)).float() @ v.float(),
+            lambda q, k, v: soft(q @ k.T * 1e6) @ v,
+        ],
+        [
+            (lambda q, k, v: soft(s_of(q, k)) @ v, ("soft", "√d_k")),
+            (lambda q, k, v: hydra.scaled_dot_product_attention(q, k, v, temperature=1), "soft"),
+            (lambda q, k, v: v[(q @ k.T).argmax(0)], "axis"),
+            (lambda q, k, v: v[(q @ k.T).argmin(-1)], ("worst", "lowest")),
+            (lambda q, k, v: (q @ k.T).argmax(-1), "value"),
+            (lambda q, k, v: k[(q @ k.T).argmax(-1)], "value"),
+            (
+                lambda q, k, v: hydra.scaled_dot_product_attention(q, k, v, temperature=math.inf),
+                "plain mean",
+            ),
+            (lambda q, k, v: v, ("values", "own order")),
+            (lambda q, k, v: v[(q @ k.T).argmax()], ("one key", "everything")),
+        ],
+    ),
+    "attention.shuffled": (
+        [
+            lambda out, order: out[order],
+            lambda out, order: torch.stack([out[i] for i in order]),
+            lambda out, order: out.index_select(0, order),
+            lambda out, order: out.numpy()[order.numpy()],
+            lambda out, order: [out[i].tolist() for i in order],
+            lambda out, order: F.one_hot(order, len(out)).float() @ out,
+        ],
+        [
+            (lambda out, order: out, "each row moves"),
+            (lambda out, order: out[order.argsort()], "inverse"),
+            (lambda out, order: torch.empty_like(out).index_copy_(0, order, out), "inverse"),
+            (lambda out, order: out.flip(0), "reverse"),
+            (lambda out, order: out[:, order], "columns"),
+            (lambda out, order: out.sort(0).values, "sort"),
+            (lambda out, order: out.mean(0).expand(len(out), -1), ("mean", "alike")),
+            (lambda out, order: soft(s_of(out[order], out[order])) @ out[order], "again"),
+            (lambda out: out, "called as"),
+        ],
+    ),
+    "attention.crossing": (
+        [
+            lambda d: d,
+            lambda d: 4 * d**2 / (4 * d),
+            float,
+            lambda d: tensor(float(d)),
+            lambda d: [d],
+            lambda d: np.float64(d),
+        ],
+        [
+            (lambda d: 2 * d, "4nd²"),
+            (lambda d: d / 2, "4nd²"),
+            (lambda d: d**2, "d²"),
+            (lambda d: d**0.5, "root"),
+            (lambda d: 4 * d, ("cancel", "4nd²")),
+            (lambda d: 512, "always 512"),
+            (512, "function"),
+            (lambda d: 0, "whatever was given"),
+        ],
+    ),
+}
+
+# --- 06 heads -----------------------------------------------------------------------------------
+
+
+def split_by_loop(x, h):
+    d_k = x.shape[1] // h
+    return [x[:, i * d_k : (i + 1) * d_k] for i in range(h)]
+
+
+def split_numpy(x, h):
+    return x.reshape(len(x), h, -1).transpose(1, 0, 2)
+
+
+def merge_by_loop(x):
+    return [torch.cat([head[t] for head in x]) for t in range(x.shape[1])]
+
+
+def split_without_return(x, n_heads):
+    x.view(len(x), n_heads, -1).transpose(0, 1)
+
+
+def project_by_loop(x, W):
+    d_k = x.shape[-1]
+    return sum(x[i] @ W[i * d_k : (i + 1) * d_k] for i in range(len(x)))
+
+
+def lengths_mask(q, lengths):
+    return arange(q.shape[-2]) < lengths[:, None]
+
+
+def attend_masked(q, k, v, mask, fill=-INF):
+    return soft((scores(q, k) / q.shape[-1] ** 0.5).masked_fill(~mask, fill)) @ v
+
+
+def padded_by_loop(q, k, v, lengths):
+    out = torch.zeros_like(q)
+    for b, n in enumerate(lengths):
+        for h in range(q.shape[1]):
+            out[b, h] = soft(s_of(q[b, h], k[b, h, :n])) @ v[b, h, :n]
+    return out
+
+
+def padded_by_sdpa(q, k, v, lengths):
+    mask = hydra.padding_mask(lengths, q.shape[-2])[:, None]
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def padded_numpy(q, k, v, lengths):
+    s = np.einsum("bhic,bhjc->bhij", q, k) / np.sqrt(q.shape[-1])
+    s = np.where((np.arange(q.shape[-2]) < np.array(lengths)[:, None])[:, None, None], s, -np.inf)
+    e = np.exp(s)
+    return e / e.sum(-1, keepdims=True) @ np.asarray(v)
+
+
+CHAPTER_06 = {
+    "heads.head_count": (
+        [
+            [1, 2, 3, 4, 6, 8, 9, 12],
+            {1, 2, 3, 4, 6, 8, 9, 12},
+            tuple(n for n in range(1, 17) if 72 % n == 0),
+            np.array([12, 9, 8, 6, 4, 3, 2, 1]),
+            tensor([1, 2, 3, 4, 6, 8, 9, 12]),
+            (n for n in range(1, 17) if not 72 % n),
+        ],
+        [
+            ([1, 2, 5], "remainder"),
+            ([1, 2, 3, 4, 6, 8, 9, 12, 18], ("more than 16", "to 16")),
+            ([1, 2, 3], "missing"),
+            ([2, 3, 4, 6, 8, 9, 12], "missing"),
+            (list(range(1, 17)), "remainder"),
+            ([72, 36, 24, 18, 12, 9, 8, 6], "width"),
+            (8, "list"),
+            (lambda: [1, 2], "list"),
+            ([1, 2, 3, 4, 6, 8, 9, 12, 12], "twice"),
+        ],
+    ),
+    "heads.split": (
+        [
+            hydra.split_heads,
+            lambda x, h: x.view(len(x), h, -1).transpose(0, 1),
+            split_by_loop,
+            split_numpy,
+            lambda x, h: torch.stack(x.chunk(h, dim=-1)),
+            lambda x, h: x.reshape(len(x), h, -1).permute(1, 0, 2).contiguous(),
+            lambda x, h: np.stack(np.split(np.asarray(x), h, axis=1)),
+            lambda x, h: x.unflatten(-1, (h, -1)).swapaxes(0, 1).float(),
+            lambda x, h: x.T.reshape(h, -1, len(x)).transpose(1, 2),
+        ],
+        [
+            (lambda x, h: x.reshape(h, len(x), -1), "permute is missing"),
+            (lambda x, h: x.view(h, x.shape[0], x.shape[1] // h), "permute is missing"),
+            (lambda x, h: x.reshape(len(x), -1, h).permute(2, 0, 1), "interleaved"),
+            (lambda x, h: [x[:, i::h] for i in range(h)], "interleaved"),
+            (lambda x, h: x.view(len(x), h, -1), "transpose"),
+            (lambda x, h: x.view(len(x), h, -1).permute(1, 2, 0), "(h, d_k, T)"),
+            (lambda x, h: x.view(len(x), h, -1).transpose(0, 2), "wrong two axes"),
+            (lambda x, h: x, ("nothing was split", "expected shape")),
+            (split_without_return, "return"),
+            (lambda x: x, "called as"),
+            (lambda x, h: x.chunk(h, dim=0), ("chunk", "shapes")),
+            (lambda x, h: x.T.reshape(h, len(x), -1), "order"),
+            (zeros(3, 5, 2), "function"),
+        ],
+    ),
+    "heads.merge": (
+        [
+            hydra.merge_heads,
+            lambda x: x.transpose(0, 1).reshape(x.shape[1], -1),
+            lambda x: x.transpose(0, 1).contiguous().view(x.shape[1], -1),
+            merge_by_loop,
+            lambda x: x.transpose(1, 0, 2).reshape(x.shape[1], -1),
+            lambda x: torch.cat(list(x), dim=-1),
+            lambda x: np.concatenate(list(np.asarray(x)), axis=-1),
+            lambda x: x.permute(1, 0, 2).flatten(1).float(),
+        ],
+        [
+            (lambda x: x.reshape(x.shape[1], -1), ("transpose", "swap the axes")),
+            (lambda x: x.contiguous().view(x.shape[1], -1), ("transpose", "swap the axes")),
+            (lambda x: x.transpose(0, 1).view(x.shape[1], -1), "contiguous"),
+            (lambda x: x.permute(1, 2, 0).reshape(x.shape[1], -1), "interleaved"),
+            (lambda x: x.transpose(0, 1), "last two axes"),
+            (lambda x: torch.cat(list(x), dim=0), "below each other"),
+            (lambda x: x.sum(0), "added"),
+            (lambda x: x, ("nothing was merged", "expected shape")),
+            (lambda x: x.transpose(1, 2).reshape(x.shape[1], -1), "wrong two axes"),
+            (zeros(5, 6), "function"),
+            (lambda x: print(end=""), "return"),
+        ],
+    ),
+    "heads.with_output_projection": (
+        [
+            lambda x, W: hydra.merge_heads(x) @ W,
+            project_by_loop,
+            lambda x, W: torch.einsum("htc,hcm->tm", x, W.view(3, 2, 6)),
+            lambda x, W: torch.cat(list(x), -1).matmul(W),
+            lambda x, W: np.concatenate(list(x.numpy()), -1) @ W.numpy(),
+            lambda x, W: F.linear(x.transpose(0, 1).flatten(1), W.T),
+            lambda x, W: torch.cat(list(x), -1).float() @ W.float(),
+        ],
+        [
+            (lambda x, W: hydra.merge_heads(x), "W_O is missing"),
+            (lambda x, W: hydra.merge_heads(x) @ W.T, "transposed"),
+            (lambda x, W: F.linear(hydra.merge_heads(x), W), "transposed"),
+            (lambda x, W: x.reshape(x.shape[1], -1) @ W, "reshape"),
+            (lambda x, W: x.permute(1, 2, 0).reshape(5, -1) @ W, "interleaved"),
+            (lambda x, W: W @ hydra.merge_heads(x), ("inner sizes", "order")),
+            (lambda x, W: x @ W, ("inner sizes", "merge")),
+            (lambda x, W: x @ W.view(3, 2, 6), "sum"),
+            (lambda x, W: (x @ W[:2]).sum(0), "of its own"),
+            (lambda x, W: x.sum(0) @ W[:2], "of its own"),
+            (lambda x, W: x, ("merge", "shape")),
+        ],
+    ),
+    "heads.padded_attention": (
+        [
+            lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)[:, None, None, :]),
+            padded_by_sdpa,
+            padded_by_loop,
+            padded_numpy,
+            lambda q, k, v, n: hydra.scaled_dot_product_attention(
+                q, k, v, hydra.padding_mask(n, q.shape[2]).unsqueeze(1)
+            ),
+            lambda q, k, v, n: F.scaled_dot_product_attention(
+                q,
+                k,
+                v,
+                attn_mask=zeros(len(n), 1, 1, q.shape[2]).masked_fill(
+                    ~lengths_mask(q, n)[:, None, None], -INF
+                ),
+            ),
+            lambda q, k, v, n: torch.stack(
+                [
+                    padded_by_sdpa(q[b : b + 1], k[b : b + 1], v[b : b + 1], n[b : b + 1])[0]
+                    for b in range(len(n))
+                ]
+            ),
+        ],
+        [
+            (lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)), "(B, 1, 1, T)"),
+            (
+                lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)[:, None]),
+                "(B, 1, 1, T)",
+            ),
+            (
+                lambda q, k, v, n: hydra.scaled_dot_product_attention(
+                    q, k, v, hydra.padding_mask(n, q.shape[2])
+                ),
+                "(B, 1, 1, T)",
+            ),
+            (
+                lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)[:, None, :, None]),
+                "queries",
+            ),
+            (
+                lambda q, k, v, n: attend_masked(q, k, v, ~lengths_mask(q, n)[:, None, None]),
+                "inverted",
+            ),
+            (
+                lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)[:, None, None], 0.0),
+                "zero for −∞",
+            ),
+            (
+                lambda q, k, v, n: F.scaled_dot_product_attention(q, k, v),
+                "nothing is masked",
+            ),
+            (
+                lambda q, k, v, n: (
+                    soft(scores(q, k) / 7**0.5) * lengths_mask(q, n)[:, None, None] @ v
+                ),
+                "after the softmax",
+            ),
+            (
+                lambda q, k, v, n: (
+                    F.scaled_dot_product_attention(q, k, v) * lengths_mask(q, n)[:, None, :, None]
+                ),
+                "queries",
+            ),
+            (
+                lambda q, k, v, n: attend_masked(
+                    q * 7**0.5, k, v, lengths_mask(q, n)[:, None, None]
+                ),
+                "√d_k",
+            ),
+            (lambda q, k, v, n: padded_by_sdpa(q, k, v, n).transpose(1, 2), "axes"),
+            (
+                lambda q, k, v, n: padded_by_sdpa(q, k, v, (n + 1).clamp(max=q.shape[2])),
+                "off by one",
+            ),
+            (lambda q, k, v, n: padded_by_sdpa(q, k, v, (n - 1).clamp(min=1)), "off by one"),
+        ],
+    ),
+    "heads.per_head_parameters": (
+        [294912, 3 * 1536 * 64, tensor(294912.0), np.int64(294912), [294_912], 294912.0],
+        [
+            (98304, "three"),
+            (7077888, "all heads"),
+            (4 * 1536**2, "whole layer"),
+            (4 * 1536 * 64, "W_O"),
+            (3 * 64 * 64, "full width"),
+            (3 * 768 * 64, "120M"),
+            (1536**2, "all heads"),
+            (2 * 1536 * 64, "two matrices"),
+            (3 * 64, ("width", "vector")),
+        ],
+    ),
+}
+
+# --- 07 learned heads ---------------------------------------------------------------------------
+
+FLOOR = 0.06 * math.log(8 / 0.06) + 0.94 * math.log(24 / 0.94)
+CHOICE = -0.06 * math.log(0.06) - 0.94 * math.log(0.94)
+
+
+def same_symbol(ids):
+    return (ids[:, None] == ids) & ones(len(ids), len(ids)).tril(-1).bool()
+
+
+def induction_by_loop(ids):
+    T = len(ids)
+    targets = zeros(T, T, dtype=torch.bool)
+    for i in range(T):
+        for j in range(1, i + 1):
+            targets[i, j] = ids[j - 1] == ids[i]
+    return targets
+
+
+def looks_ahead(ids):
+    targets = zeros(len(ids), len(ids), dtype=torch.bool)
+    for i in range(len(ids)):
+        for j in range(1, len(ids)):
+            targets[i, j] = ids[j - 1] == ids[i]
+    return targets
+
+
+def without_columns(W, head, d_k):
+    W = W.clone()
+    W[:, head * d_k : (head + 1) * d_k] = 0
+    return W
+
+
+def without_columns_in_place(W, head, d_k):
+    W[:, head * d_k : (head + 1) * d_k] = 0
+    return W
+
+
+def without_rows(W, head, d_k):
+    W = W.clone()
+    W[head * d_k : (head + 1) * d_k] = 0
+    return W
+
+
+def without_one_column(W, head, d_k):
+    W = W.clone()
+    W[:, head] = 0
+    return W
+
+
+def without_the_wrong_start(W, head, d_k):
+    W = W.clone()
+    W[:, head : head + d_k] = 0
+    return W
+
+
+def without_one_too_many(W, head, d_k):
+    W = W.clone()
+    W[:, head * d_k : (head + 1) * d_k + 1] = 0
+    return W
+
+
+def head_alone(W, head, d_k):
+    return W - without_columns(W, head, d_k)
+
+
+def without_columns_numpy(W, head, d_k):
+    W = np.array(W)
+    W[:, head * d_k : (head + 1) * d_k] = 0
+    return W
+
+
+def without_by_mask(W, head, d_k):
+    keep = torch.arange(W.shape[1]) // d_k != head
+    return W * keep
+
+
+CHAPTER_07 = {
+    "learned.first_floor": (
+        [FLOOR, 3.3393, 3.34, tensor(3.339), np.float32(FLOOR), [3.339]],
+        [
+            (math.log(32), "equally likely"),
+            (FLOOR / math.log(2), "bits"),
+            (FLOOR / math.log(10), "base 10"),
+            (FLOOR - CHOICE, "choice"),
+            (CHOICE, "choice"),
+            (-FLOOR, "sign"),
+            (math.exp(FLOOR), "perplexity"),
+            (math.log(24), "name"),
+            (3.0, ("entropy", "group")),
+        ],
+    ),
+    "learned.previous_score": (
+        [
+            lambda w: w.diagonal(-1).mean(),
+            lambda w: sum(w[i, i - 1] for i in range(1, len(w))) / (len(w) - 1),
+            lambda w: np.mean(np.diagonal(np.asarray(w), -1)),
+            lambda w: np.diag(w, -1).mean(),
+            lambda w: w[arange(1, len(w)), arange(len(w) - 1)].float().mean(),
+            lambda w: torch.diag(w, -1).mean(0, keepdim=True),
+            lambda w: w[1:, :-1].trace().item() / (len(w) - 1),
+        ],
+        [
+            (lambda w: w.diagonal().mean(), "itself"),
+            (lambda w: w.diagonal(-1).sum() / len(w), ("T − 1", "that count")),
+            (lambda w: w.diagonal(1).mean(), "after"),
+            (lambda w: w.diagonal(-2).mean(), "two positions"),
+            (lambda w: w.diagonal(-1).sum(), "mean is asked"),
+            (lambda w: w.diagonal(-1), "mean is asked"),
+            (lambda w: w.mean(), "everything"),
+            (lambda w: w.tril(-1).sum(-1).mean(), "all positions before"),
+            (lambda w: w.sum() / len(w), "everything"),
+            (lambda w: w.diagonal(-1).max(), "largest"),
+            (0.5, "function"),
+        ],
+    ),
+    "learned.uniform_score": (
+        [
+            (1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4,
+            0.3208,
+            0.321,
+            0.32,
+            Fraction(77, 240),
+            hydra.running_mean(5).diagonal(-1).mean(),
+            np.mean([1 / n for n in (2, 3, 4, 5)]),
+        ],
+        [
+            (0.2, "i + 1 keys"),
+            (137 / 300, "does not count"),
+            (77 / 60, "mean is asked"),
+            (77 / 300, "four queries"),
+            (0.25, ("four shares", "i + 1 keys")),
+            (25 / 48, "itself"),
+            (13 / 36, "T = 4"),
+            (0.29, "T = 6"),
+            (0.31, ("close", "digits")),
+            (0.33, ("close", "digits")),
+        ],
+    ),
+    "learned.induction_targets": (
+        [
+            lambda ids: F.pad(same_symbol(ids)[:, :-1], (1, 0)).tril(),
+            induction_by_loop,
+            lambda ids: induction_by_loop(ids).float(),
+            lambda ids: induction_by_loop(ids).numpy(),
+            lambda ids: [
+                [i >= j > 0 and int(ids[j - 1]) == int(ids[i]) for j in range(len(ids))]
+                for i in range(len(ids))
+            ],
+            lambda ids: torch.cat([zeros(len(ids), 1).bool(), same_symbol(ids)[:, :-1]], 1),
+        ],
+        [
+            (same_symbol, "itself"),
+            (looks_ahead, "future"),
+            (lambda ids: ids[:, None] == ids, "future"),
+            (lambda ids: F.pad(same_symbol(ids)[:, 1:], (0, 1)), "wrong way"),
+            (lambda ids: F.pad(same_symbol(ids)[:-1], (0, 0, 1, 0)), "rows"),
+            (lambda ids: induction_by_loop(ids).tril(-1), "off by one"),
+            (lambda ids: ~induction_by_loop(ids), "inverted"),
+            (lambda ids: induction_by_loop(ids).T, "transpose"),
+            (lambda ids: ones(len(ids), len(ids)), "future"),
+            (lambda ids: ones(len(ids), len(ids)).tril(), "all of the past"),
+            (lambda ids: 0 * eye(len(ids)), "whatever was given"),
+        ],
+    ),
+    "learned.without_head": (
+        [
+            without_columns,
+            without_columns_numpy,
+            without_by_mask,
+            lambda W, head, d: W.index_fill(1, arange(head * d, (head + 1) * d), 0),
+            lambda W, head, d: torch.cat(
+                [zeros(6, d) if i == head else part for i, part in enumerate(W.split(d, 1))], 1
+            ),
+            lambda W, head, d: W @ torch.diag((arange(6) // d != head).float()),
+        ],
+        [
+            (without_rows, "rows"),
+            (lambda W, head, d: W.index_fill(0, arange(head * d, (head + 1) * d), 0), "rows"),
+            (without_columns_in_place, "copy"),
+            (without_one_column, "one column"),
+            (without_the_wrong_start, "head · d_k"),
+            (without_one_too_many, "off by one"),
+            (lambda W, head, d: without_columns(W, head - 1, d), "off by one"),
+            (head_alone, "inverted"),
+            (lambda W, head, d: W, "nothing was taken"),
+            (lambda W, head, d: torch.zeros_like(W), "everything"),
+            (lambda W, head, d: W[:, [c for c in range(6) if c // d != head]], "cut out"),
+            (lambda W, head, d: W.zero_(), ("everything", "copy")),
+        ],
+    ),
+}
+
+# --- 08 backward --------------------------------------------------------------------------------
+
+
+def weighted_mean(p, g):
+    return (p * g).sum(-1, keepdim=True)
+
+
+def score_gradient_by_jacobian(p, g):
+    rows = []
+    for row, blame in zip(p, g, strict=True):
+        rows.append((torch.diag(row) - torch.outer(row, row)) @ blame)
+    return rows
+
+
+def again(s, z):
+    return (s - torch.where(z == -INF, 0.0, z)[:, None]).exp()
+
+
+def again_by_loop(s, z):
+    out = zeros(s.shape)
+    for i in range(len(s)):
+        for j in range(s.shape[1]):
+            if s[i, j] != -INF:
+                out[i, j] = math.exp(s[i, j] - z[i])
+    return out
+
+
+def again_numpy(s, z):
+    s, z = np.asarray(s), np.asarray(z)
+    out = np.zeros(s.shape)
+    alive = np.isfinite(z)
+    out[alive] = np.exp(s[alive] - z[alive][:, None])
+    return out
+
+
+PRODUCT = 2 * 1024 * 1024 * 768
+
+CHAPTER_08 = {
+    "backward.first_scores": (
+        [
+            [1.5, -0.25, -1.25],
+            tensor([1.5, -0.25, -1.25]),
+            np.array([[1.5, -0.25, -1.25]]),
+            (Fraction(3, 2), Fraction(-1, 4), Fraction(-5, 4)),
+            tensor([0.5, 0.25, 0.25]) * (tensor([8.0, 4.0, 0.0]) - 5),
+        ],
+        [
+            ([4, 1, 0], "take away"),
+            ([3, -1, -5], "multiplies"),
+            ([-1.5, 0.25, 1.25], "sign"),
+            ([8, 4, 0], "gradient of the weights"),
+            ([2, 0, -1], "plain mean"),
+            ([0.25, 0.1875, 0.1875], "diagonal"),
+            ([2, 0.75, 0], "diagonal"),
+            ([1.5, -0.25], "shape"),
+            ([1, 1, 1], ("sum to 0", "sum is 0")),
+        ],
+    ),
+    "backward.score_gradient": (
+        [
+            lambda p, g: p * (g - weighted_mean(p, g)),
+            score_gradient_by_jacobian,
+            lambda p, g: p * g - p * weighted_mean(p, g),
+            lambda p, g: p * (g - torch.einsum("ij,ij->i", p, g)[:, None]),
+            lambda p, g: np.asarray(p) * (g.numpy() - (p * g).numpy().sum(1, keepdims=True)),
+            lambda p, g: (p * (g - weighted_mean(p, g))).float(),
+            lambda p, g: p * (g - (p @ g.T).diagonal()[:, None]),
+        ],
+        [
+            (lambda p, g: p * g, "one unit"),
+            (lambda p, g: p * (g - (p * g).sum(0)), "columns"),
+            (lambda p, g: p * (g - (p * g).sum(0, keepdim=True)), "columns"),
+            (lambda p, g: p * (g - (p * g).sum(-1)), "keepdim"),
+            (lambda p, g: p * (g - (p * g).sum()), "everything"),
+            (lambda p, g: p * (g - g.mean(-1, keepdim=True)), "plain mean"),
+            (lambda p, g: g - weighted_mean(p, g), "factor p"),
+            (lambda p, g: p * (1 - p) * g, "diagonal"),
+            (lambda p, g: -p * (g - weighted_mean(p, g)), "sign"),
+            (lambda p, g: p * g - weighted_mean(p, g), "brackets"),
+            (lambda p, g: p, "those are the weights"),
+            (lambda p, g: p @ g, ("entry by entry", "matrix product")),
+        ],
+    ),
+    "backward.delta": (
+        [
+            lambda g, o: (g * o).sum(-1),
+            lambda g, o: torch.einsum("id,id->i", g, o),
+            lambda g, o: [float(a @ b) for a, b in zip(g, o, strict=True)],
+            lambda g, o: (g.numpy() * o.numpy()).sum(axis=1),
+            lambda g, o: (g * o).sum(-1, keepdim=True),
+            lambda g, o: (g[:, None] @ o[:, :, None]).squeeze(),
+            lambda g, o: (g * o) @ ones(g.shape[1]),
+            lambda g, o: torch.linalg.vecdot(g, o),
+        ],
+        [
+            (lambda g, o: g @ o.T, "meet themselves"),
+            (lambda g, o: (g @ o.T).diagonal(), "matrix on the way"),
+            (lambda g, o: torch.einsum("id,jd->ij", g, o).diagonal(), "matrix on the way"),
+            (lambda g, o: (g * o).sum(0), "axis"),
+            (lambda g, o: (g * o).sum(), "everything"),
+            (lambda g, o: (g * o).mean(-1), "mean"),
+            (lambda g, o: g * o, "sum over the columns"),
+            (lambda g, o: (o * o).sum(-1), "gradient is missing"),
+            (lambda g, o: g.T @ o, "(d, d)"),
+            (lambda g, o: g @ o, "transpose"),
+        ],
+    ),
+    "backward.weights_again": (
+        [
+            again,
+            again_by_loop,
+            again_numpy,
+            lambda s, z: (s - z.nan_to_num(neginf=0.0)[:, None]).exp(),
+            lambda s, z: (s - z[:, None]).exp().nan_to_num(),
+            lambda s, z: (s.exp() / z.exp().unsqueeze(-1)).nan_to_num(0.0),
+            lambda s, z: torch.where(s == -INF, 0.0, (s - z[:, None]).exp()).float(),
+        ],
+        [
+            (lambda s, z: (s - z[:, None]).exp(), "zeros"),
+            (lambda s, z: s.exp() / z.exp()[:, None], "zeros"),
+            (lambda s, z: soft(s), "by itself"),
+            (lambda s, z: soft(s).nan_to_num(), "by itself"),
+            (lambda s, z: hydra.probabilities(s), "by itself"),
+            (lambda s, z: s.exp(), "log Z"),
+            (lambda s, z: s - z[:, None], "exp is missing"),
+            (lambda s, z: s.exp() / z[:, None], "log Z"),
+            (lambda s, z: (s - z).exp(), "row i"),
+            (lambda s, z: (s + z[:, None]).exp(), "added"),
+            (lambda s, z: (s - z[:, None]).exp().nan_to_num(1.0), "zeros"),
+        ],
+    ),
+    "backward.flops": (
+        [7 * PRODUCT, 14 * 1024**2 * 768, float(7 * PRODUCT), tensor(7.0 * PRODUCT), [7 * PRODUCT]],
+        [
+            (6 * PRODUCT, "one product more"),
+            (5 * PRODUCT, "backward pass alone"),
+            (4 * PRODUCT, "backward pass alone"),
+            (7 * PRODUCT // 2, "two operations"),
+            (2 * PRODUCT, "forward pass alone"),
+            (12 * 7 * PRODUCT, "12"),
+            (7 * PRODUCT / 12, "one head"),
+            (8 * PRODUCT, "too many"),
+            (3 * PRODUCT, ("missing", "products")),
+        ],
+    ),
+    "backward.saved_numbers": (
+        [16384, 16384.0, tensor(16384), 2**14, np.float32(16384)],
+        [
+            (8192, "T²"),
+            (12 * 16384, "cancel"),
+            (16384**2, "log Z"),
+            (1 / 16384, "upside down"),
+            (64, "head dimension"),
+            (256, ("head dimension", "root")),
+            (16384 / 12, "cancel"),
+        ],
+    ),
+}
+
+# --- 09 Strassen --------------------------------------------------------------------------------
+
+
+def multiply(a, b):
+    assert all(side % 2 == 0 for side in (*a.shape, *b.shape))
+    return a @ b
+
+
+def peel(a, b):
+    c = torch.empty_like(a)
+    c[:-1, :-1] = multiply(a[:-1, :-1], b[:-1, :-1])
+    c[:-1, :-1] += a[:-1, -1:] @ b[-1:, :-1]
+    c[-1:] = a[-1:] @ b
+    c[:-1, -1:] = a[:-1] @ b[:, -1:]
+    return c
+
+
+def peel_in_blocks(a, b):
+    A, x, y, s = a[:-1, :-1], a[:-1, -1:], a[-1:, :-1], a[-1:, -1:]
+    B, u, w, t = b[:-1, :-1], b[:-1, -1:], b[-1:, :-1], b[-1:, -1:]
+    top = torch.cat([multiply(A, B) + x @ w, A @ u + x @ t], 1)
+    return torch.cat([top, torch.cat([y @ B + s @ w, y @ u + s @ t], 1)])
+
+
+def peel_with_outer(a, b):
+    n = len(a) - 1
+    c = zeros(n + 1, n + 1)
+    c[:n, :n] = multiply(a[:n, :n], b[:n, :n]) + torch.outer(a[:n, n], b[n, :n])
+    c[n, :] = a[n] @ b
+    c[:n, n] = a[:n] @ b[:, n]
+    return c
+
+
+def peel_numpy(a, b):
+    a, b = a.numpy(), b.numpy()
+    even = multiply(a[:-1, :-1], b[:-1, :-1]) + np.outer(a[:-1, -1], b[-1, :-1])
+    return np.block([[even, (a[:-1] @ b[:, -1])[:, None]], [(a[-1] @ b)[None]]])
+
+
+def peel_without_the_last_terms(a, b):
+    c = torch.empty_like(a)
+    c[:-1, :-1] = multiply(a[:-1, :-1], b[:-1, :-1])
+    c[-1:] = a[-1:] @ b
+    c[:-1, -1:] = a[:-1] @ b[:, -1:]
+    return c
+
+
+def peel_even_only(a, b):
+    c = torch.zeros_like(a)
+    c[:-1, :-1] = multiply(a[:-1, :-1], b[:-1, :-1])
+    return c
+
+
+def peel_without_the_row(a, b):
+    c = peel(a, b)
+    c[-1] = 0
+    return c
+
+
+def peel_without_the_column(a, b):
+    c = peel(a, b)
+    c[:-1, -1] = 0
+    return c
+
+
+def peel_without_the_corner(a, b):
+    c = peel(a, b)
+    c[-1, -1] = a[-1, -1] * b[-1, -1]
+    return c
+
+
+def peel_by_padding(a, b):
+    a, b = F.pad(a, (0, 1, 0, 1)), F.pad(b, (0, 1, 0, 1))
+    return multiply(a, b)[:-1, :-1]
+
+
+def with_zeros(c11, c12, c21, c22):
+    n = len(c11)
+    c = np.zeros((2 * n, 2 * n))
+    c[:n, :n], c[:n, n:], c[n:, :n], c[n:, n:] = c11, c12, c21, c22
+    return c
+
+
+def with_empty(c11, c12, c21, c22):
+    n = len(c11)
+    c = np.empty((2 * n, 2 * n), dtype=c11.dtype)
+    c[:n, :n], c[:n, n:], c[n:, :n], c[n:, n:] = c11, c12, c21, c22
+    return c
+
+
+CHAPTER_09 = {
+    "strassen.flipped_sign": (
+        [(5, 1, 1), [5, 1, 1], tensor([5, 1, 1]), np.array([5, 1, 1]), (5.0, 1.0, 1.0)],
+        [
+            ((4, 0, 0), "counted from 0"),
+            ((1, 1, 1), "does not mend"),
+            ((2, 1, 1), "does not land"),
+            ((8, 1, 1), "7 products"),
+            ((5, 1), "(product, row, column)"),
+            ((1, 1, 5), ("order", "7 products")),
+            ((5, 1, 2), ("other", "does not land")),
+            (5, "(product, row, column)"),
+            ("5, 1, 1", "text"),
+        ],
+    ),
+    "strassen.multiplications": (
+        [7**4 * 64**3, 629407744, float(7**4 * 64**3), tensor(7**4 * 64**3), [7**4 * 64**3]],
+        [
+            (7**10, "single numbers"),
+            (1024**3, "plain way"),
+            (7**4, "64³"),
+            (7**4 * 64**2, "64³"),
+            (7**5 * 64**3, "four levels"),
+            (7**3 * 64**3, "four levels"),
+            (7 * 512**3, "one level"),
+            (7**16 * 64**3, "four levels"),
+            (7 * 4 * 64**3, "7⁴"),
+        ],
+    ),
+    "strassen.crossover": (
+        [
+            lambda p, q: 15 * p / q,
+            lambda p, q: 15 * (p / q),
+            lambda p, q: tensor(15.0) * p / q,
+            lambda p, q: np.divide(15 * p, q),
+            lambda p, q: [15 * p / q],
+            lambda p, q: next(n for n in (15 * p / q,) if n > 0),
+        ],
+        [
+            (lambda p, q: 18 * p / q, "18"),
+            (lambda p, q: 15 * q / p, "upside down"),
+            (lambda p, q: 7.5 * p / q, "factor 2"),
+            (lambda p, q: 30 * p / q, "factor 2"),
+            (lambda p, q: 60 * p / q, "both have the 4"),
+            (lambda p, q: p / q, "15"),
+            (lambda p, q: 15 * p * q, "divides"),
+            (lambda p, q: 15, "machine"),
+            (1500.0, "function"),
+            (lambda p, q: 19 * p / q, ("four additions", "15")),
+        ],
+    ),
+    "strassen.peel": (
+        [peel, peel_in_blocks, peel_with_outer, peel_numpy, lambda a, b: peel(a, b).tolist()],
+        [
+            (peel_without_the_last_terms, "last column of a"),
+            (peel_even_only, "last row"),
+            (peel_without_the_row, "last row is missing"),
+            (peel_without_the_column, "last column is missing"),
+            (peel_without_the_corner, "corner"),
+            (lambda a, b: a @ b, "plain product"),
+            (lambda a, b: torch.einsum("ij,jk->ik", a, b), "plain product"),
+            (peel_by_padding, "padding"),
+            (lambda a, b: a[:-1, :-1] @ b[:-1, :-1], "even part alone"),
+            (lambda a, b: b @ a, "order"),
+            (lambda a, b: a * b, "entry by entry"),
+            (lambda a, b: a, ("nothing was multiplied", "a itself")),
+            (lambda a, b: multiply(a, b), "multiply(a, b)"),
+        ],
+    ),
+    "strassen.assemble": (
+        [
+            lambda a, b, c, d: np.block([[a, b], [c, d]]),
+            lambda a, b, c, d: np.vstack([np.hstack([a, b]), np.hstack([c, d])]),
+            with_empty,
+            lambda a, b, c, d: np.concatenate(
+                [np.concatenate([a, b], 1), np.concatenate([c, d], 1)]
+            ),
+            lambda a, b, c, d: with_zeros(a, b, c, d).astype(a.dtype),
+            lambda *c: np.stack(c).reshape(2, 2, 3, 3).transpose(0, 2, 1, 3).reshape(6, 6),
+        ],
+        [
+            (with_zeros, "came out"),
+            (lambda *c: np.block([[c[0], c[1]], [c[2], c[3]]]) * 1.0, "came out"),
+            (lambda a, b, c, d: np.block([[a, c], [b, d]]), "swapped"),
+            (lambda a, b, c, d: np.block([[c, d], [a, b]]), "swapped"),
+            (lambda a, b, c, d: np.block([[b, a], [d, c]]), "swapped"),
+            (lambda a, b, c, d: np.hstack([a, b, c, d]), "one row"),
+            (lambda a, b, c, d: np.vstack([a, b, c, d]), "one column"),
+            (lambda a, b, c, d: np.stack([a, b, c, d]), "stacked"),
+            (lambda a, b, c, d: np.stack([a, b, c, d]).reshape(6, 6), ("reshape", "scrambled")),
+            (lambda a, b, c, d: np.block([[a, b], [c, d]]).tolist(), ("list", "came out")),
+        ],
+    ),
+}
+
+# --- 10 timing ----------------------------------------------------------------------------------
+
+
+def fair(stream):
+    stream.synchronize()
+    return unprepared(stream)
+
+
+def unprepared(stream):
+    start = stream.clock()
+    stream.launch()
+    stream.synchronize()
+    return stream.clock() - start
+
+
+def launch_only(stream):
+    stream.synchronize()
+    start = stream.clock()
+    stream.launch()
+    return stream.clock() - start
+
+
+def many(n, before=True, after=True, divide=True):
+    def measured(stream):
+        if before:
+            stream.synchronize()
+        start = stream.clock()
+        for _ in range(n):
+            stream.launch()
+        if after:
+            stream.synchronize()
+        return (stream.clock() - start) / (n if divide else 1)
+
+    return measured
+
+
+def mean_of_singles(stream):
+    stream.launch()  # warm up
+    return sum(fair(stream) for _ in range(10)) / 10
+
+
+def median_of_singles(stream):
+    return np.median([fair(stream) for _ in range(11)])
+
+
+def negative(stream):
+    return -fair(stream)
+
+
+def in_milliseconds(stream):
+    return 1000 * fair(stream)
+
+
+def stops_too_early(stream):
+    stream.synchronize()
+    start = stream.clock()
+    stream.launch()
+    end = stream.clock()
+    stream.synchronize()
+    return end - start
+
+
+def starts_too_late(stream):
+    stream.synchronize()
+    stream.launch()
+    stream.synchronize()
+    start = stream.clock()
+    return stream.clock() - start
+
+
+def never_launched(stream):
+    stream.synchronize()
+    start = stream.clock()
+    stream.synchronize()
+    return stream.clock() - start
+
+
+def timed_without_return(stream):
+    fair(stream)
+
+
+ARRAY = 8 * 12 * 1024 * 64
+WEIGHTS = 8 * 12 * 1024 * 1024
+
+
+def tile_mask(first_row, first_column, rows, columns, length):
+    row = first_row + torch.arange(rows)[:, None]
+    column = first_column + torch.arange(columns)
+    return (column <= row) & (column < length)
+
+
+def tile_by_loop(first_row, first_column, rows, columns, length):
+    out = []
+    for i in range(first_row, first_row + rows):
+        out.append([j <= i and j < length for j in range(first_column, first_column + columns)])
+    return out
+
+
+def tile_cut_out(i, j, m, n, length):
+    whole = hydra.causal_mask(64)
+    whole[:, length:] = False
+    return whole[i : i + m, j : j + n]
+
+
+def tile_numpy(i, j, m, n, length):
+    row, column = np.ogrid[i : i + m, j : j + n]
+    return (column <= row) & (column < length)
+
+
+def tile(row_of, column_of, rule):
+    """A tile mask with one thing written differently."""
+
+    def mask(i, j, m, n, T):
+        row, column = row_of(i, j) + arange(m)[:, None], column_of(i, j) + arange(n)
+        return rule(row, column, T, arange(n))
+
+    return mask
+
+
+def own(i, j):
+    return 0
+
+
+def first(i, j):
+    return i
+
+
+def second(i, j):
+    return j
+
+
+def merged(m1, l1, o1, m2, l2, o2):
+    m = torch.maximum(m1, m2)
+    f1, f2 = (m1 - m).exp(), (m2 - m).exp()
+    return m, f1 * l1 + f2 * l2, f1 * o1 + f2 * o2
+
+
+def merged_floats(m1, l1, o1, m2, l2, o2):
+    m = max(float(m1), float(m2))
+    f1, f2 = math.exp(m1 - m), math.exp(m2 - m)
+    return [m, f1 * float(l1) + f2 * float(l2), (f1 * o1 + f2 * o2).tolist()]
+
+
+def merged_numpy(m1, l1, o1, m2, l2, o2):
+    m = np.maximum(m1, m2)
+    f = np.exp(np.array([m1, m2]) - float(m))
+    return m, f @ np.array([l1, l2]), f @ np.stack([o1, o2])
+
+
+def merged_by_branch(m1, l1, o1, m2, l2, o2):
+    if m1 < m2:
+        return merged_by_branch(m2, l2, o2, m1, l1, o1)
+    f = (m2 - m1).exp()
+    return m1, l1 + f * l2, o1 + f * o2
+
+
+def merged_float32(m1, l1, o1, m2, l2, o2):
+    return tuple(part.float() for part in merged(m1, l1, o1, m2, l2, o2))
+
+
+def plainly_merged(m1, l1, o1, m2, l2, o2):
+    return torch.maximum(m1, m2), l1 + l2, o1 + o2
+
+
+def merged_but_o(m1, l1, o1, m2, l2, o2):
+    m, l, _ = merged(m1, l1, o1, m2, l2, o2)
+    return m, l, o1 + o2
+
+
+def merged_but_l(m1, l1, o1, m2, l2, o2):
+    m, _, o = merged(m1, l1, o1, m2, l2, o2)
+    return m, l1 + l2, o
+
+
+def merged_upside_down(m1, l1, o1, m2, l2, o2):
+    m = torch.maximum(m1, m2)
+    f1, f2 = (m - m1).exp(), (m - m2).exp()
+    return m, f1 * l1 + f2 * l2, f1 * o1 + f2 * o2
+
+
+def merged_divided(m1, l1, o1, m2, l2, o2):
+    m, l, o = merged(m1, l1, o1, m2, l2, o2)
+    return m, l, o / l
+
+
+def merged_one_way(m1, l1, o1, m2, l2, o2):
+    f = (m1 - m2).exp()
+    return m2, f * l1 + l2, f * o1 + o2
+
+
+def merged_added_maxima(m1, l1, o1, m2, l2, o2):
+    return m1 + m2, *merged(m1, l1, o1, m2, l2, o2)[1:]
+
+
+def merged_larger(m1, l1, o1, m2, l2, o2):
+    return (m1, l1, o1) if m1 > m2 else (m2, l2, o2)
+
+
+CHAPTER_10 = {
+    "timing.stopwatch": (
+        [
+            fair,
+            many(10),
+            many(100),
+            mean_of_singles,
+            median_of_singles,
+            lambda stream: tensor(fair(stream)),
+            lambda stream: [fair(stream)],
+        ],
+        [
+            (launch_only, "launch"),
+            (many(1, before=False, after=False), "launch"),
+            (unprepared, "somebody else"),
+            (stops_too_early, "launch"),
+            (many(10, after=False), "launch"),
+            (many(10, before=False), "somebody else"),
+            (many(10, divide=False), "divide"),
+            (negative, "negative"),
+            (in_milliseconds, "unit"),
+            (starts_too_late, "no time"),
+            (never_launched, "nothing was launched"),
+            (timed_without_return, "return"),
+            (0.003, "function"),
+            (lambda stream: float("nan"), "nothing was launched"),
+        ],
+    ),
+    "timing.bytes_moved": (
+        [8 * ARRAY, 50331648, float(8 * ARRAY), tensor(8 * ARRAY), 4 * 2 * ARRAY, [8 * ARRAY]],
+        [
+            (4 * ARRAY, "two bytes"),
+            (6 * ARRAY, "output"),
+            (2 * ARRAY, "four arrays"),
+            (16 * ARRAY, "float32"),
+            (8 * ARRAY + 2 * WEIGHTS, "weights"),
+            (8 * ARRAY + 4 * WEIGHTS, "weights"),
+            (ARRAY, "one sequence"),
+            (8 * ARRAY / 12, "one head"),
+            (64 * ARRAY, "bits"),
+        ],
+    ),
+    "timing.least_time": (
+        [
+            lambda f, b, peak, width: max(f / peak, b / width),
+            lambda f, b, p, w: tensor([f / p, b / w]).max(),
+            lambda f, b, p, w: np.maximum(f / p, b / w),
+            lambda f, b, p, w: f / p if f / p > b / w else b / w,
+            lambda f, b, p, w: torch.maximum(tensor(f / p), tensor(b / w)),
+            lambda f, b, p, w: [sorted([f / p, b / w])[-1]],
+        ],
+        [
+            (lambda f, b, p, w: f / p + b / w, "same time"),
+            (lambda f, b, p, w: min(f / p, b / w), "not enough"),
+            (lambda f, b, p, w: f / p, "bytes are missing"),
+            (lambda f, b, p, w: b / w, "FLOPs are missing"),
+            (lambda f, b, p, w: max(f / w, b / p), "swapped"),
+            (lambda f, b, p, w: max(p / f, w / b), "upside down"),
+            (lambda f, b, p, w: (f / p + b / w) / 2, "mean"),
+            (lambda f, b, p, w: (f / p) * (b / w), "product"),
+            (lambda f, b, p, w: 1000 * max(f / p, b / w), "milliseconds"),
+            (lambda f, b, p, w: f / b, "intensity"),
+            (1.0, "function"),
+            (lambda f, b, p, w: 1.0, "whatever was given"),
+        ],
+    ),
+    "timing.tile_mask": (
+        [
+            tile_mask,
+            tile_by_loop,
+            tile_numpy,
+            tile_cut_out,
+            lambda i, j, m, n, T: tile_mask(i, j, m, n, T).float(),
+            lambda i, j, m, n, T: ones(m, n).tril(i - j).bool() & (arange(j, j + n) < T),
+        ],
+        [
+            (lambda i, j, m, n, T: hydra.causal_mask(5)[:m, :n], "own"),
+            (lambda i, j, m, n, T: arange(n) <= arange(m)[:, None], "own"),
+            (tile(own, own, lambda r, c, T, _: (c <= r) & (c < T)), "own"),
+            (tile(first, second, lambda r, c, T, _: c <= r), "padding"),
+            (tile(first, second, lambda r, c, T, _: (c < T) & (r >= 0)), "not causal"),
+            (tile(first, second, lambda r, c, T, _: (c < r) & (c < T)), "off by one"),
+            (tile(first, second, lambda r, c, T, _: (c <= r) & (c <= T)), "off by one"),
+            (tile(first, second, lambda r, c, T, own: (c <= r) & (own < T)), "first_column"),
+            (tile(second, first, lambda r, c, T, _: (c <= r) & (c < T)), "swapped"),
+            (tile(first, second, lambda r, c, T, _: (c >= r) & (c < T)), "ahead"),
+            (tile(first, second, lambda r, c, T, _: ~((c <= r) & (c < T))), "inverted"),
+            (tile(first, second, lambda r, c, T, _: (c <= r) | (c < T)), "both"),
+            (
+                tile(first, second, lambda r, c, T, _: ((c <= r) & (c < T)).mT),
+                ("transpose", "shape"),
+            ),
+            (lambda i, j, m, n, T: zeros(m, n), "whatever was given"),
+        ],
+    ),
+    "timing.merged": (
+        [merged, merged_floats, merged_numpy, merged_by_branch, merged_float32],
+        [
+            (plainly_merged, "larger"),
+            (merged_but_o, "o was not"),
+            (merged_but_l, "l was not"),
+            (merged_upside_down, "sign in the exponent"),
+            (merged_divided, "divided"),
+            (merged_one_way, "larger"),
+            (merged_added_maxima, ("maximum", "larger")),
+            (merged_larger, "lost"),
+            (lambda *parts: parts[:3], ("lost", "second tile")),
+            (lambda *parts: merged(*parts)[2], "three"),
+            (lambda m1, l1, o1, m2, l2, o2: (m1, l1, o1, m2), "three"),
+        ],
+    ),
+}
+
+ANSWERS = {
+    **CHAPTER_01,
+    **CHAPTER_02,
+    **CHAPTER_03,
+    **CHAPTER_04,
+    **CHAPTER_05,
+    **CHAPTER_06,
+    **CHAPTER_07,
+    **CHAPTER_08,
+    **CHAPTER_09,
+    **CHAPTER_10,
+}
