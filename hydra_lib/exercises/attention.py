@@ -159,17 +159,17 @@ def shuffled(output, order):
 @function(
     [(512,), (128,), (7,)],
     mistakes=[
-        (lambda d: 2 * d, "twice too many: set 4n²d equal to 4nd²"),
-        (lambda d: d / 2, "half of it: set 4n²d equal to 4nd²"),
-        (lambda d: 4 * d, "4n²d = 4nd²: the fours cancel"),
-        (lambda d: d / 4, "4n²d = 4nd²: the fours cancel"),
+        (lambda d: d, "half of it: there are four projections, 8nd² together"),
+        (lambda d: d / 2, "the other way round: set 4n²d equal to 8nd² and solve for n"),
+        (lambda d: 8 * d, "4n²d = 8nd²: divide by the four too"),
+        (lambda d: 4 * d, "twice too many: set 4n²d equal to 8nd²"),
         (lambda d: d**2, "d² is too many: divide both sides by n, and by d"),
-        (lambda d: math.sqrt(d), "no root: divide both sides of 4n²d = 4nd² by n, and by d"),
+        (lambda d: math.sqrt(d), "no root: divide both sides of 4n²d = 8nd² by n, and by d"),
         (lambda d: 512, "that is always 512: it depends on d"),
         (lambda d: 1, "that is always 1: it depends on d"),
-        (lambda d: 4 * d**3, "that is the work there; asked is the number of tokens n"),
+        (lambda d: 16 * d**3, "that is the work there; asked is the number of tokens n"),
     ],
 )
 def crossing(d):
-    """n at which 4n²d, the scores and the mixing, costs as much as 4nd², a recurrent step's n."""
-    return d
+    """n at which 4n²d, the scores and the mixing, costs as much as 8nd², the projections."""
+    return 2 * d
