@@ -21,7 +21,7 @@ from hydra_lib.heads import HeadConfig
 from hydra_lib.records import FOLDER, record, write
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
-from hydra_lib.toy.language import Corpus, corpus
+from hydra_lib.toy.language import JOBS, Corpus, corpus
 from hydra_lib.toy.model import TOY, ToyModel, train
 from hydra_lib.toy.roles import ROLES, job_losses, role_scores
 
@@ -208,6 +208,38 @@ def scales(seed: int, scale: float) -> dict:
     return outcome(model)
 
 
+def circuits(seed: int, scale: float) -> dict:
+    """How a model answers brackets in which no head looks from the closing one at the answer.
+
+    The answer stands before the opening bracket. ``opener`` is each head's mean attention from the
+    closing bracket to the opening one, ``before`` from there to the answer; ``without`` the share
+    of brackets right when that head says its mean.
+    """
+    model = fresh(seed)
+    with torch.no_grad():
+        for weight in model.layers.parameters():
+            weight.mul_(scale)
+    learn(model, seed)
+    documents = held_out()
+    with torch.no_grad():
+        layers = [t.weights for t in model.traces(documents.ids[:, :-1])]
+    n, query = (documents.job == JOBS.index("bracket")).nonzero(as_tuple=True)
+    answer = documents.target[n, query]
+    means = mean_heads(model, documents)
+    heads = range(model.layers[0].config.n_heads)
+    return outcome(model) | {
+        "opener": [w[n, :, query, answer + 1].mean(0).tolist() for w in layers],
+        "before": [w[n, :, answer + 1, answer].mean(0).tolist() for w in layers],
+        "without": [
+            [
+                job_losses(model, documents, ablate(layer, head, means=means))["bracket"]["accuracy"]
+                for head in heads
+            ]
+            for layer in range(len(layers))
+        ],
+    }
+
+
 def ties(seed: int, noise: float) -> dict:
     """All heads of a layer equal at the start, but for a relative noise."""
     model = fresh(seed)
@@ -261,6 +293,7 @@ GROUPS = {
         + [{"seed": s, "noise": x} for s in range(5) for x in (1e-4, 1e-2)],
     ),
     "scales": (scales, [{"seed": s, "scale": 3**0.5} for s in range(6)]),
+    "circuits": (circuits, [{"seed": s, "scale": 3**0.5} for s in (1, 2)]),
 }
 
 

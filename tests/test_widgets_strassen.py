@@ -18,7 +18,7 @@ from tests.conftest import in_browser, numbers
 browser = pytest.mark.browser
 
 ALGORITHMS = {"naive": naive(2, 2, 2), "strassen": STRASSEN, "winograd": WINOGRAD}
-AUTHORS = {"naive": "naive", "strassen": "Strassen 1969", "winograd": "Winograd 1971"}
+AUTHORS = {"naive": "naive", "strassen": "Strassen 1969", "winograd": "Winograd's form"}
 PLACES = [(i, j) for i in range(2) for j in range(2)]
 LOWERED, RAISED = "₀₁₂₃₄₅₆₇₈₉", "⁰¹²³⁴⁵⁶⁷⁸⁹"
 

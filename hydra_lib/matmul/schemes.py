@@ -47,7 +47,8 @@ STRASSEN = BilinearAlgorithm.parse(
     """,
 )
 
-# Winograd (1971), On multiplication of 2 × 2 matrices. Fewer additions: the sums share terms.
+# Winograd's form, in Fischer and Probert (1974), Efficient procedures for using matrix algorithms.
+# Fewer additions: the sums share terms.
 WINOGRAD = BilinearAlgorithm.parse(
     """
     p1 = a11 b11

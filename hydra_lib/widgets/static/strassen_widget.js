@@ -4,7 +4,7 @@ import {
 } from "./bilinear.js";
 import { choice, columnHeads, el, follow, number, slider, table, update } from "./ui.js";
 
-const AUTHORS = { naive: "naive", strassen: "Strassen 1969", winograd: "Winograd 1971" };
+const AUTHORS = { naive: "naive", strassen: "Strassen 1969", winograd: "Winograd's form" };
 const DEEPEST = 12;
 const QUANTITIES_COUNTED = ["multi\u00adplications", "additions", "together"];
 const commas = (integer) => integer.toLocaleString("en");
