@@ -98,9 +98,15 @@ WRONG = {
     ": row 1: reference must be a kernel with a row of this group and size, got 'third'": (
         changed(SECOND, reference="third")
     ),
-    ": row 1: reference must be a kernel with a row of this group and size, got 'first'": (
-        changed(SECOND, T=11)
+    ": row 0: reference and ratio must both be there or both be null, got None and 2.0": (
+        changed(FIRST, ratio=2.0)
     ),
+    ": row 0: p50 must be a number above 0, got inf": changed(FIRST, p50=float("inf")),
+    ": row 0: p50 must be a number above 0, got True": changed(FIRST, p50=True),
+    ": row 0: levels must be an integer of at least 0, got 2.5": changed(FIRST, levels=2.5),
+    ": ceilings, float32 may have copy, matmul; got tf32": changed(COPY[:2], tf32={}),
+    ": ceilings, float32, copy may have dtype, p20, p50, p80, samples, flops, bytes, spread, flush;"
+    " got unit": changed(COPY, unit="s"),
 }
 
 
@@ -108,6 +114,17 @@ WRONG = {
 def test_what_is_no_record(message, made):
     with pytest.raises(ValueError, match=f"^it{re.escape(message)}$"):
         check(made, "it")
+
+
+@pytest.mark.parametrize(
+    "other", [{"T": 11}, {"group": "other"}, {"pass": "forward+backward"}, {"dtype": "float32"}]
+)
+def test_a_pair_stands_in_one_group_and_size(other):
+    made = changed(SECOND, **other)
+    made["rows"].insert(0, made["rows"].pop())  # also where it is the last row
+    message = "reference must be a kernel with a row of this group and size, got 'first'"
+    with pytest.raises(ValueError, match=f"^record: row 2: {message}$"):
+        check(made)
 
 
 def test_a_timing_has_all_its_fields_and_no_others():
