@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 from hydra_lib.heads import HeadConfig
-from hydra_lib.records import FOLDER, record, write
+from hydra_lib.records import FOLDER, record, rounded, write
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
 from hydra_lib.toy.language import JOBS, Corpus, corpus
@@ -322,7 +322,7 @@ def main(names: list[str]) -> None:
             found["rows"] = [row for row in found["rows"] if row["group"] != name]
             for row in pool.map(run, [name] * len(runs), runs):
                 found["rows"].append({"group": name, **row})
-                print(name, {k: v for k, v in row.items() if not isinstance(v, list)})
+                print(name, {k: v for k, v in rounded(row).items() if not isinstance(v, list)})
             write(found, DATA / "heads.json")
 
 

@@ -21,7 +21,7 @@ from hydra_lib.matmul import crossover
 from hydra_lib.matmul.counting import triple_loop
 from hydra_lib.matmul.fast import strassen_fast
 from hydra_lib.matmul.recursion import strassen
-from hydra_lib.records import FOLDER, write
+from hydra_lib.records import FOLDER, rounded, write
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.timing.measurement import bench, compare
 from hydra_lib.timing.rows import pair_rows, row
@@ -120,7 +120,7 @@ def against_blas(
 
 
 def show(found: dict) -> None:
-    print(*(f"{k}={v}" for k, v in found.items() if v is not None), flush=True)
+    print(*(f"{k}={v}" for k, v in rounded(found).items() if v is not None), flush=True)
 
 
 def find_crossover(rows: list[dict]) -> int | None:

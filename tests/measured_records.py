@@ -99,3 +99,15 @@ def bare_record():
     ]
     rows.append({"group": "training", "seeds": [3, 5]})
     return {"what": "Bare", "environment": environment_of("AMD EPYC"), "rows": rows}
+
+
+def pair_record():
+    """A timed pair, a row that is no timing, and ceilings."""
+    rows = [
+        a_row("g", "first", (2, 3, 5, 7), 4.0),
+        a_row("g", "second", (2, 3, 5, 7), 2.0, reference="first", ratio=2.0),
+        {"group": "training", "seeds": [3, 5]},
+    ]
+    ceilings = {"copy": ceiling(1.0, bytes=2), "matmul": ceiling(1.0, flops=3)}
+    about = environment_of("EPYC", cpu="EPYC")
+    return {"what": "x", "environment": about, "rows": rows, "ceilings": {"float32": ceilings}}

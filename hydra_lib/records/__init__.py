@@ -11,7 +11,17 @@ from pathlib import Path
 
 from hydra_lib.records.schema import SIZES, check
 
-__all__ = ["FOLDER", "SIZES", "check", "group", "provenance", "record", "records", "write"]
+__all__ = [
+    "FOLDER",
+    "SIZES",
+    "check",
+    "group",
+    "provenance",
+    "record",
+    "records",
+    "rounded",
+    "write",
+]
 
 FOLDER = Path(__file__).parent
 """Where the files lie; the benchmarks write them there.
