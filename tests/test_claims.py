@@ -520,8 +520,11 @@ def test_B5():
         project = 2 * products((n, d), (d, d_k))
         return products((n, d), (d, n)) - project - products((n, d_k), (d_k, n))
 
-    assert "only with enough tokens" in CLAIMS["B5"]["sentence"]
+    assert re.match("only for one head.* enough tokens.* All heads", CLAIMS["B5"]["sentence"])
     assert saved(7) < 0 == saved(8) < saved(9)  # 2 d d_k / (d − d_k) tokens
+    for n in (1, 100, 10_000):
+        flops = HeadConfig(12, 4).flops(n, n)
+        assert flops["W_q"] + flops["W_k"] + flops["scores"] > 2 * n**2 * 12
 
 
 def test_B6():

@@ -20,6 +20,7 @@ ALLOWED = yaml.safe_load(Path(__file__).with_name("prose.yml").read_text("utf-8"
 # A chapter that has become clean must leave this list.
 NOT_YET = (
     "01_aggregation",
+    "02_masking",
     "03_softmax",
     "04_scaling",
     "06_heads",

@@ -8,7 +8,8 @@ the module's own tests run, ``tests/test_masking.py`` and the module's doctests.
 test notices is printed as survived: either a test is missing, or the change means nothing.
 Without names, the modules of the core; without ``--sample``, every mutant.
 
-Docstrings, annotations, ``__all__``, imports and the texts of errors are left alone.
+Docstrings, annotations, ``__all__``, imports, the texts of errors and zip's ``strict``, which is
+an assertion itself, are left alone.
 
 The maintained tools do not fit: mutmut runs pytest several times in one process, which the checks
 of the signatures refuse; cosmic-ray starts a new Python, and so torch, for every mutant. Here
@@ -70,7 +71,8 @@ def expressions(node: ast.AST):
         case ast.Call():
             for keyword in node.keywords:
                 rest = [k for k in node.keywords if k is not keyword]
-                yield ast.unparse(ast.Call(node.func, node.args, rest))
+                if keyword.arg != "strict":
+                    yield ast.unparse(ast.Call(node.func, node.args, rest))
 
 
 def statements(node: ast.stmt, rebound: set[str]):
@@ -107,7 +109,9 @@ def mutants(source: str) -> list[tuple[ast.AST, str]]:
             rebound = {name for name in names if names.count(name) > 1}
         text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         listed = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-        if text or listed or isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr):
+        strict = isinstance(node, ast.keyword) and node.arg == "strict"
+        skipped = isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr)
+        if text or listed or strict or skipped:
             return
         if isinstance(node, ast.stmt):
             for change in statements(node, rebound):

@@ -1,0 +1,67 @@
+"""The faults that the mutation tool plants: where, which, and where none."""
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import mutants
+
+    return mutants
+
+
+def planted(tool, source):
+    return [tool.planted(source, node, change) for node, change in tool.mutants(source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "changed"),
+    [
+        ("x = a < b", ["x = (a <= b)", "x = (a >= b)"]),
+        ("x = a + 2", ["x = (a - 2)", "x = a + (3)", "x = a + (1)"]),
+        ("x = a and not b", ["x = (a or not b)", "x = a and (b)"]),
+        ("x = -a", ["x = (a)"]),
+        ("x = True", ["x = (False)"]),
+        ("x = a if b else c", ["x = (a if not b else c)"]),
+        ("x = s.amax(-1, keepdim=k)", ["x = (s.amax(-1))", "x = (s.amin)(-1, keepdim=k)"]),
+        ("f(a)", ["pass"]),
+        ("def f(a):\n    return a", ["def f(a):\n    return None"]),
+        ("def f(a):\n    a = g(a)", ["def f(a):\n    pass"]),
+        (
+            "if a:\n    raise E(f'{1 + 1}')",
+            ["if (not (a)):\n    raise E(f'{1 + 1}')", "if a:\n    pass"],
+        ),
+        ("x = 'τ', a\nx = b - a", ["x = 'τ', a\nx = (b + a)"]),
+    ],
+)
+def test_faults(tool, source, changed):
+    found = planted(tool, source)
+    assert [c for c in changed if c not in found] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""Over 1."""',
+        "from a import b",
+        "__all__ = ['a'] + ['b']",
+        "x: int | None",
+        "def f(a: 1 + 1) -> 2 + 2: ...",
+        "x = zip(a, b, strict=True)",
+        "x = f'{a + b}'",
+    ],
+)
+def test_what_is_no_fault(tool, source):
+    assert planted(tool, source) in ([], [source.replace("...", "pass")])
+
+
+def test_every_fault_of_a_module_still_parses(tool):
+    source = (ROOT / "hydra_lib" / "boltzmann.py").read_text("utf-8")
+    changed = planted(tool, source)
+    assert len(set(changed)) > 100
+    assert source not in changed
+    for text in changed:
+        compile(text, "boltzmann.py", "exec")
