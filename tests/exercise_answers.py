@@ -271,6 +271,8 @@ CHAPTER_02 = {
             lambda s, m: soft(s + zeros(s.shape).masked_fill(~m, -INF)),
             lambda s, m: soft(s) * m / (soft(s) * m).sum(-1, keepdim=True),
             lambda s, m: soft(torch.where(m, s, -ones(1) * INF)),
+            lambda s, m: s.exp() * m / (s.exp() * m).sum(-1, keepdim=True),
+            lambda s, m: soft(s.masked_fill(~m, -INF)).nan_to_num(),
         ],
         [
             (lambda s, m: soft(s) * m, "sum to 1"),
@@ -282,6 +284,8 @@ CHAPTER_02 = {
             (lambda s, m: hydra.probabilities(s.masked_fill(m, -INF)), "inverted"),
             (lambda s, m: soft(s.masked_fill(~m, -1e9)), ("large negative", "near -1e+09")),
             (lambda s, m: soft(s.masked_fill(~m, -25)), "not zero"),
+            (lambda s, m: soft(s.masked_fill(~m, torch.finfo(s.dtype).min)), "large negative"),
+            (lambda s, m: soft(s.masked_fill(~m, -10)), "small number"),
             (lambda s, m: soft(s.masked_fill(~m, -1e4)), ("large negative", "near -1e+09")),
             (lambda s, m: soft(s.masked_fill(~m, -INF), 0), ("axis", "columns")),
             (lambda s, m: soft(s), "nothing is masked"),

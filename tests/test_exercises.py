@@ -1,12 +1,14 @@
-"""Every check passes its right answer, fails the known wrong ones, and says why."""
+"""No right way of writing an answer is refused; a mistake is refused and named."""
 
-import math
+import functools
+import inspect
+import re
 
 import numpy as np
 import pytest
 import torch
 
-from hydra_lib import apply_mask, causal_mask, merge_heads, probabilities, split_heads
+from hydra_lib import exercises, probabilities
 from hydra_lib.exercises import (
     Verdict,
     aggregation,
@@ -16,291 +18,342 @@ from hydra_lib.exercises import (
     heads,
     learned,
     masking,
+    progress,
     scaling,
     softmax,
     strassen,
     timing,
+    verdict,
 )
+from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.reader import Wrong, is_blank, numbers
+from hydra_lib.exercises.watch import watched
+from tests import exercise_answers
+from tests.exercise_answers import ANSWERS
 
-EYE = torch.eye
 MODULES = (
-    *(aggregation, attention, backward, heads, learned),
-    *(masking, scaling, softmax, strassen, timing),
+    *(aggregation, masking, softmax, scaling, attention),
+    *(heads, learned, backward, strassen, timing),
 )
+CHECKS = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
+    for module in MODULES
+    for name in module.__all__
+    if name not in ("Stream", "progress")
+}
+TABLES = [getattr(exercise_answers, f"CHAPTER_{number:02}") for number in range(1, 11)]
+every_check = pytest.mark.parametrize("name", CHECKS)
 
 
-def rows_of(w):
-    return w / w.sum(-1, keepdim=True)
+@functools.cache
+def verdicts(name) -> list[tuple[object, tuple[str, ...], Verdict]]:
+    """The wrong answers of an exercise, the words to be told, and what they are told."""
+    return [
+        (answer, (words,) if isinstance(words, str) else words, CHECKS[name](answer))
+        for answer, words in ANSWERS[name][1]
+    ]
 
 
-def peel_without_the_last_terms(a, b):
-    c = a @ b
-    c[:-1, :-1] = a[:-1, :-1] @ b[:-1, :-1]
-    return c
+# --- the table of answers -----------------------------------------------------------------------
 
 
-def soft(s):
-    return torch.softmax(s, -1)
+def test_every_exercise_has_at_least_three_right_and_three_wrong_answers():
+    assert set(ANSWERS) == set(CHECKS)
+    for name, (right, wrong) in ANSWERS.items():
+        assert min(len(right), len(wrong)) >= 3, name
 
 
-def same_symbol(ids):
-    return (ids[:, None] == ids) & torch.ones(len(ids), len(ids)).tril(-1).bool()
+@every_check
+def test_no_right_way_is_refused(name):
+    for number, answer in enumerate(ANSWERS[name][0]):
+        found = CHECKS[name](answer)
+        assert found, f"right answer {number}: {found}"
+        assert repr(found).startswith("✓ Right.")
 
 
-def induction_targets(ids):
-    return torch.nn.functional.pad(same_symbol(ids)[:, :-1], (1, 0)).tril()
+@every_check
+def test_no_wrong_answer_passes(name):
+    for number, (_, words, found) in enumerate(verdicts(name)):
+        assert found.right is False, f"wrong answer {number}, {words}: {found}"
 
 
-def without_columns(W_o, head, d_k):
-    W_o = W_o.clone()
-    W_o[:, head * d_k : (head + 1) * d_k] = 0
-    return W_o
+@pytest.mark.parametrize("table", TABLES, ids=range(1, 11))
+def test_nine_mistakes_in_ten_are_named(table):
+    wrong = [(name, words, found.says) for name in table for _, words, found in verdicts(name)]
+    unnamed = [case for case in wrong if not any(w.lower() in case[2].lower() for w in case[1])]
+    assert len(unnamed) <= 0.1 * len(wrong), unnamed
 
 
-def fair(stream):
-    stream.synchronize()
-    return unprepared(stream)
+@every_check
+def test_the_expected_number_is_not_printed_unless_asked(name):
+    for answer, _, found in verdicts(name):
+        given = set(re.findall(r"\d+\.\d+|\d{3,}", str(answer)))
+        expected = set(re.findall(r"\d+\.\d+|\d{3,}", found.expected))
+        said = set(re.findall(r"\d+\.\d+|\d{3,}", found.says.partition("for ")[0]))
+        assert not (expected - given) & said, found
 
 
-def unprepared(stream):
-    start = stream.clock()
-    stream.launch()
-    stream.synchronize()
-    return stream.clock() - start
+@every_check
+def test_every_mistake_a_check_knows_is_wrong_and_gets_its_own_sentence(name):
+    for mistake, sentence in getattr(CHECKS[name], "mistakes", ()):
+        found = CHECKS[name](mistake)
+        assert found.right is False, sentence
+        assert callable(sentence) or found.says == sentence
 
 
-def launch_only(stream):
-    start = stream.clock()
-    stream.launch()
-    return stream.clock() - start
+# --- no answer yet ------------------------------------------------------------------------------
 
 
-def tile_mask(first_row, first_column, rows, columns, length):
-    row = first_row + torch.arange(rows)[:, None]
-    column = first_column + torch.arange(columns)
-    return (column <= row) & (column < length)
+@every_check
+def test_no_answer_is_not_a_wrong_answer(name):
+    for blank in (..., None):
+        found = CHECKS[name](blank)
+        assert found.right is None
+        assert not found
+        assert repr(found).startswith("· No answer yet")
 
 
-def merged(m1, l1, o1, m2, l2, o2):
-    m = torch.maximum(m1, m2)
-    f1, f2 = (m1 - m).exp(), (m2 - m).exp()
-    return m, f1 * l1 + f2 * l2, f1 * o1 + f2 * o2
+def stub(model):
+    """``def name(…): ...`` with the parameters of ``model``."""
+    space = {}
+    exec(f"def stub({', '.join(inspect.signature(model).parameters)}): ...", space)
+    return space["stub"]
 
 
-def plainly_merged(m1, l1, o1, m2, l2, o2):
-    return torch.maximum(m1, m2), l1 + l2, o1 + o2
+@every_check
+def test_an_untouched_stub_is_no_answer_yet(name):
+    assert CHECKS[name](stub(CHECKS[name])).right is None
 
 
-def exp_rows(s):
-    return s.exp() / s.exp().sum(-1, keepdim=True)
+def documented(x):
+    """What it should do."""
 
 
-RIGHT = [
-    (aggregation.predicted_mean, 5),
-    (aggregation.predicted_mean, torch.tensor([[5.0]])),
-    (aggregation.previous, lambda T: torch.diag(torch.ones(T - 1), -1)),
-    (aggregation.differences, lambda T: EYE(T) - torch.diag(torch.ones(T - 1), -1)),
-    (aggregation.next_number, [0, 0, -1, 2]),
-    (aggregation.normalized, rows_of),
-    (masking.predicted_leak, 0.8),
-    (masking.strictly_before, lambda T: torch.ones(T, T).tril(-1).bool()),
-    (masking.packed, lambda ids: (ids[:, None] == ids) & causal_mask(len(ids))),
-    (masking.masked_weights, lambda s, m: probabilities(apply_mask(s, m))),
-    (masking.gradient_pairs, 28),
-    (softmax.ten_times, 2 / math.log(10)),
-    (softmax.stable_softmax, lambda s: torch.softmax(s, -1)),
-    (softmax.temperature_of, lambda s, p: (s[0] - s[-1]) / (p[0] / p[-1]).log()),
-    (softmax.schottky_peak, 0.42),
-    (softmax.rival, [0.7, 0.0, 0.3]),
-    (scaling.predicted_variance, 1024),
-    (scaling.right_temperature, lambda d_k, sigma: sigma**2 * math.sqrt(d_k)),
-    (scaling.uniform, 4.0),
-    (scaling.shifted, 1e-12),
-    (scaling.attention_weights, lambda q, k: torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)),
-    (attention.by_hand, [0.42, 0.16, 0.42]),
-    (attention.attend, lambda q, k, v: torch.softmax(q @ k.mT / 7**0.5, -1) @ v),
-    (attention.hard_lookup, lambda q, k, v: v[(q @ k.mT).argmax(-1)]),
-    (attention.shuffled, lambda out, order: out[order]),
-    (attention.crossing, lambda d: d),
-    (heads.head_count, [1, 2, 3, 4, 6, 8, 9, 12]),
-    (heads.split, split_heads),
-    (heads.merge, merge_heads),
-    (heads.with_output_projection, lambda x, W: merge_heads(x) @ W),
-    (heads.per_head_parameters, 294912),
-    (strassen.flipped_sign, (5, 1, 1)),
-    (strassen.multiplications, 7**4 * 64**3),
-    (strassen.crossover, lambda p, q: 15 * p / q),
-    (strassen.peel, lambda a, b: a @ b),
-    (strassen.assemble, lambda *c: np.block([[c[0], c[1]], [c[2], c[3]]])),
-    (learned.first_floor, 3.3393),
-    (learned.previous_score, lambda w: w.diagonal(-1).mean()),
-    (learned.uniform_score, (1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4),
-    (learned.induction_targets, induction_targets),
-    (learned.without_head, without_columns),
-    (backward.first_scores, [1.5, -0.25, -1.25]),
-    (backward.score_gradient, lambda p, g: p * (g - (p * g).sum(-1, keepdim=True))),
-    (backward.delta, lambda grad, out: (grad * out).sum(-1)),
-    (backward.weights_again, lambda s, z: (s - z.nan_to_num(neginf=0.0)[:, None]).exp()),
-    (backward.flops, 14 * 1024**2 * 768),
-    (backward.saved_numbers, 16_384),
-    (timing.stopwatch, fair),
-    (timing.bytes_moved, 8 * 8 * 12 * 1024 * 64),
-    (timing.least_time, lambda f, b, peak, width: max(f / peak, b / width)),
-    (timing.tile_mask, tile_mask),
-    (timing.merged, merged),
-]
-WRONG = [
-    (aggregation.predicted_mean, 20, "20 is the running sum"),
-    (aggregation.predicted_mean, 6, "6 is not it"),
-    (aggregation.previous, lambda T: torch.diag(torch.ones(T - 1), 1), "one step ahead"),
-    (aggregation.previous, lambda T: EYE(T), "for T = 2: entry [0, 0] should be 0, is 1"),
-    (aggregation.previous, EYE(3), "raised TypeError"),
-    (aggregation.differences, lambda T: EYE(T), "should be the identity"),
-    (aggregation.next_number, [0.5, 0.5, 0.5, 0.5], "[8, 10, 12, 14] goes on with 16, not 22"),
-    (aggregation.next_number, [1, 2], "expected 4 weights, got shape (2,)"),
-    (aggregation.normalized, lambda w: w / w.sum(0, keepdim=True), "the columns sum to 1"),
-    (aggregation.normalized, lambda w: w, "for T = 2"),
-    (masking.predicted_leak, 0.2, "1/5 is what each single position gets"),
-    (masking.predicted_leak, 0.5, "0.5 is not it"),
-    (masking.strictly_before, causal_mask, "it lets every position see itself"),
-    (masking.strictly_before, lambda T: torch.ones(T, T).tril(-1), "expected a boolean tensor"),
-    (masking.packed, lambda ids: ids[:, None] == ids, "it looks ahead"),
-    (masking.packed, lambda ids: causal_mask(len(ids)), "for documents [0, 0, 1, 1, 1, 2]"),
-    (masking.packed, lambda ids: ids, "expected a boolean tensor"),
-    (masking.masked_weights, lambda s, m: torch.softmax(s, -1) * m, "a row must sum to 1"),
-    (masking.masked_weights, lambda s, m: torch.softmax(s * m, -1), "for T = 3"),
-    (masking.gradient_pairs, 49, "no gradient flows there"),
-    (masking.gradient_pairs, 21, "a position sees itself"),
-    (softmax.ten_times, 1.0, "times as probable"),
-    (softmax.ten_times, -1.0, "a temperature is a positive number here"),
-    (softmax.stable_softmax, lambda s: s.exp() / s.exp().sum(-1, keepdim=True), "NaN for scores"),
-    (softmax.stable_softmax, lambda s: torch.softmax(s, 0), "your columns sum to 1"),
-    (softmax.stable_softmax, lambda s: exp_rows(s - s.max()), "NaN for scores [[0.0, 0.0, 1.0]"),
-    (softmax.stable_softmax, lambda s: exp_rows(s - s.mean(-1, True)), "NaN for scores [[3000"),
-    (softmax.temperature_of, lambda s, p: (s[0] - s[1]) / (p[0] / p[1]).log(), "[2.0, 2.0, 0.0]"),
-    (softmax.rival, [float("nan")] * 3, "three probabilities that sum to 1"),
-    (
-        masking.masked_weights,
-        lambda s, m: torch.softmax(s.masked_fill(~m, -1e9), -1),
-        "near -1e+09",
-    ),
-    (masking.masked_weights, lambda s, m: torch.softmax(s.masked_fill(~m, -25), -1), "not zero"),
-    (
-        masking.masked_weights,
-        lambda s, m: probabilities(apply_mask(s, causal_mask(len(s)))),
-        "T = 5",
-    ),
-    (
-        softmax.temperature_of,
-        lambda s, p: torch.tensor(1.0),
-        "for scores [2.0, 0.5, -1.0] at τ = 0.3: 1 is not it",
-    ),
-    (softmax.schottky_peak, 1.0, "and larger elsewhere"),
-    (softmax.rival, [0.5, 0.5, 0.5], "three probabilities that sum to 1"),
-    (softmax.rival, [0.2, 0.4, 0.4], "its mean energy is 1.2, not 0.6"),
-    (scaling.predicted_variance, 256, "each product q_c k_c has variance"),
-    (scaling.right_temperature, lambda d_k, sigma: d_k**0.5, "is right for σ = 1 only"),
-    (scaling.right_temperature, lambda d_k, sigma: sigma * d_k**0.5, "q and k both carry a σ"),
-    (scaling.right_temperature, lambda d_k, sigma: d_k, "for d_k = 64, σ = 1.0"),
-    (scaling.uniform, 36, "has variance 1/3"),
-    (scaling.uniform, 12, "d_k times one variance"),
-    (scaling.shifted, 100, "100 is not it"),
-    (scaling.attention_weights, lambda q, k: soft(q @ k.mT / (q[:, 0].numel() ** 0.5)), "√d_model"),
-    (scaling.attention_weights, lambda q, k: soft(q @ k.mT), "does not scale"),
-    (scaling.attention_weights, lambda q, k: q @ k.mT, "for h = 2, d_k = 5"),
-    (attention.by_hand, [0.47, 0.06, 0.47], "not divided by √d_k = 2"),
-    (attention.by_hand, [0.3, 0.4, 0.3], "entry [0] should be"),
-    (attention.attend, lambda q, k, v: torch.softmax(q @ k.mT / 7**0.5, 0) @ v, "over the queries"),
-    (attention.attend, lambda q, k, v: soft(q @ k.mT) @ v, "not divided by √d_k"),
-    (attention.attend, lambda q, k, v: v, "entry [0, 0] should be"),
-    (attention.hard_lookup, lambda q, k, v: soft(q @ k.mT) @ v, "entry [0, 0] should be"),
-    (attention.shuffled, lambda out, order: out, "each row moves with its token"),
-    (attention.shuffled, lambda out, order: out[order.argsort()], "the inverse"),
-    (attention.crossing, lambda d: 2 * d, "for d = 512 you said 1024"),
-    (heads.head_count, [1, 2, 5], "72 / 5 leaves a remainder of 2"),
-    (heads.head_count, [1, 2, 3, 4, 6, 8, 9, 12, 18], "18 is more than 16"),
-    (heads.head_count, [1, 2, 3], "some are missing: 4 divides 72"),
-    (heads.split, lambda x, h: x.reshape(h, len(x), -1), "holds entry 4 of token 1"),
-    (heads.split, lambda x, h: x, "expected shape"),
-    (heads.merge, lambda x: x.reshape(x.shape[1], -1), "swap the axes back"),
-    (heads.merge, lambda x: x, "expected shape"),
-    (heads.with_output_projection, lambda x, W: merge_heads(x), "W_O is missing"),
-    (heads.with_output_projection, lambda x, W: merge_heads(x) @ W.T, "W_O transposed"),
-    (heads.per_head_parameters, 98304, "a head has its own part of three"),
-    (heads.per_head_parameters, 7077888, "of all heads together"),
-    (strassen.flipped_sign, (4, 0, 0), "counted from 0"),
-    (strassen.flipped_sign, (1, 1, 1), "does not mend it"),
-    (strassen.flipped_sign, (2, 1, 1), "product 2 does not land in row 1, column 1"),
-    (strassen.flipped_sign, (8, 1, 1), "there are 7 products"),
-    (strassen.flipped_sign, (5, 1), "expected (product, row, column), got 2 numbers"),
-    (strassen.multiplications, 7**10, "down to single numbers"),
-    (strassen.multiplications, 1024**3, "the plain way"),
-    (strassen.crossover, lambda p, q: 18 * p / q, "for p = 1e+11"),
-    (strassen.peel, peel_without_the_last_terms, "lacks the last column of a"),
-    (strassen.peel, lambda a, b: a, "for n = 3"),
-    (strassen.assemble, lambda *c: np.block([[c[0], c[1]], [c[2], c[3]]]) * 1.0, "came out"),
-    (strassen.assemble, lambda *c: np.block([[c[0], c[2]], [c[1], c[3]]]), "should be"),
-    (learned.first_floor, math.log(32), "all equally likely"),
-    (learned.first_floor, 3.3393 / math.log(2), "in bits"),
-    (learned.first_floor, 3.0, "3 is not it"),
-    (learned.previous_score, lambda w: w.diagonal().mean(), "on the position itself"),
-    (learned.previous_score, lambda w: w.diagonal(-1).sum() / len(w), "4 that count"),
-    (learned.previous_score, lambda w: w.diagonal(-2).mean(), "is not it"),
-    (learned.uniform_score, 0.2, "only i + 1 keys"),
-    (learned.uniform_score, sum(1 / (i + 1) for i in range(5)) / 5, "does not count"),
-    (learned.uniform_score, 0.9, "0.9 is not it"),
-    (learned.induction_targets, same_symbol, "the earlier copy of the symbol itself"),
-    (learned.induction_targets, lambda ids: torch.ones(len(ids), len(ids)), "its future"),
-    (learned.induction_targets, lambda ids: 0 * EYE(len(ids)), "entry [4, 2] should be 1"),
-    (learned.without_head, lambda W, head, d: W.index_fill(0, torch.tensor([2, 3]), 0), "rows"),
-    (learned.without_head, lambda W, head, d: W, "entry [0, 2] should be 0"),
-    (learned.without_head, lambda W, head, d: W.zero_(), "work on a copy"),
-    (backward.first_scores, [4, 1, 0], "take away p_j"),
-    (backward.first_scores, [1, 1, 1], "should be 1.5"),
-    (backward.score_gradient, lambda p, g: p * g, "share one unit"),
-    (backward.score_gradient, lambda p, g: p * (g - (p * g).sum(0)), "down the columns"),
-    (backward.score_gradient, lambda p, g: p, "should be"),
-    (backward.delta, lambda grad, out: grad @ out.mT, "the rows meet themselves only"),
-    (backward.delta, lambda grad, out: (grad * out).sum(0), "expected shape (7,)"),
-    (backward.weights_again, lambda s, z: (s - z[:, None]).exp(), "it wants zeros"),
-    (backward.weights_again, lambda s, z: soft(s).nan_to_num(), "by itself"),
-    (backward.weights_again, lambda s, z: s.exp(), "should be"),
-    (backward.flops, 12 * 1024**2 * 768, "one product more"),
-    (backward.flops, 10 * 1024**2 * 768, "the backward pass alone"),
-    (backward.flops, 7 * 1024**2 * 768, "are two operations"),
-    (backward.saved_numbers, 8192, "all its T² entries"),
-    (timing.stopwatch, launch_only, "that is the launch"),
-    (timing.stopwatch, unprepared, "somebody else's work"),
-    (timing.stopwatch, lambda stream: 1.0, "you measured 1 s"),
-    (timing.bytes_moved, 4 * 8 * 12 * 1024 * 64, "takes two bytes"),
-    (timing.bytes_moved, 6 * 8 * 12 * 1024 * 64, "has to be written too"),
-    (timing.least_time, lambda f, b, peak, width: f / peak + b / width, "at the same time"),
-    (timing.least_time, lambda f, b, peak, width: min(f / peak, b / width), "not enough"),
-    (timing.least_time, lambda f, b, peak, width: 1.0, "you said"),
-    (timing.tile_mask, lambda i, j, m, n, T: tile_mask(0, 0, m, n, T if i + j == 0 else 99), "own"),
-    (timing.tile_mask, lambda i, j, m, n, T: tile_mask(i, j, m, n, 99), "keys from 3 on"),
-    (timing.tile_mask, lambda i, j, m, n, T: torch.zeros(m, n), "should be 1"),
-    (timing.merged, plainly_merged, "bring both to the larger one first"),
-    (timing.merged, lambda *parts: parts[:3], "should be"),
-]
+def passes(x):
+    pass
 
 
-def name(case):
-    return getattr(case[0], "__name__", "")
+def forgets(x):
+    x + 1
 
 
-@pytest.mark.parametrize("case", RIGHT, ids=name)
-def test_right_answers_pass(case):
-    verdict = case[0](case[1])
-    assert verdict, verdict
-    assert repr(verdict).startswith("✓ Right.")
+@pytest.mark.parametrize("function", [documented, passes, lambda x: ..., lambda x: None])
+def test_what_is_blank(function):
+    assert is_blank(function)
 
 
-@pytest.mark.parametrize("case", WRONG, ids=name)
-def test_wrong_answers_are_told_why(case):
-    verdict = case[0](case[1])
-    assert verdict.right is False
-    assert case[2] in repr(verdict)
+@pytest.mark.parametrize("function", [forgets, lambda x: x, lambda x: 0, print, torch.eye, 0, ""])
+def test_what_is_not_blank(function):
+    assert not is_blank(function)
+
+
+# --- the reader's code --------------------------------------------------------------------------
+
+
+@function([(torch.eye(2, dtype=torch.float64),), (torch.ones(3, 5, dtype=torch.float64),)])
+def doubled(x):
+    return 2 * x
+
+
+@value([(7, "seven")])
+def six():
+    return 6
+
+
+@value([(0.5, "half")], within=0.005)
+def third():
+    return 1 / 3
+
+
+def helper(x):
+    return x / (len(x) - len(x))
+
+
+def crashes_in_a_helper(x):
+    y = helper([x])
+    return y
+
+
+def test_a_crash_is_told_with_the_readers_own_line():
+    said = doubled(lambda x: x.reshape(7, 7)).says
+    assert said.startswith("your code raised RuntimeError: shape '[7, 7]' is invalid")
+    assert "x.reshape(7, 7)" in said.partition("in your line")[2]
+
+    said = doubled(crashes_in_a_helper).says
+    line = inspect.getsourcelines(helper)[1] + 1
+    assert said == (
+        "your code raised TypeError: unsupported operand type(s) for /: 'list' and 'int'; "
+        f"in your line {line}: return x / (len(x) - len(x))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (forgets, "your function returned None: did you forget return?"),
+        (torch.eye(2), "expected a function, doubled(x), got a tensor of shape (2, 2): "),
+        (5, "expected a function, doubled(x), got an int: write it with def"),
+        (lambda: 5, "it is called as doubled(x), but your function takes ()"),
+        (lambda x: doubled, "your function returned a function: call it"),
+        (lambda x: "two", "expected numbers, got the text 'two'"),
+        (lambda x: {1, 2}, "expected numbers, got a set"),
+        (lambda x: [[1, 2], [3]], "expected numbers in rows of one length, got parts of shapes"),
+        (lambda x: x, "every number is off by the same factor"),
+        (lambda x: -2 * x, "the sign is the other way round"),
+        (lambda x: 0 * x, "every number is 0, whatever was given"),
+        (lambda x: 2 * x[0], "expected shape (2, 2), got (2,)"),
+        (lambda x: x * float("nan"), "entry [0, 0] is nan, and should not be"),
+        (lambda x: 2 * x + 1, "for x = [[1.0, 0.0], [0.0, 1.0]]: entry [0, 0] is 3, and should"),
+        (
+            lambda x: x.T.view(-1).view(x.shape) * 2,
+            "view never copies, and after a transpose the numbers no longer lie in that order: ",
+        ),
+        (lambda x: 2 * x @ x, "the inner sizes of a matrix product differ: is a transpose missing"),
+    ],
+)
+def test_what_any_function_is_told(answer, said):
+    assert said in doubled(answer).says
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda: 6, "expected a value, got a function: call it"),
+        ("6", "expected numbers, got the text '6'"),
+        (7, "seven"),
+        (5, "5 is not it"),
+        ([6, 6], "expected shape (), got (2,)"),
+        (float("nan"), "nan is not it"),
+    ],
+)
+def test_what_any_value_is_told(answer, said):
+    assert six(answer).says == said
+
+
+def test_a_rounded_value_has_its_tolerance():
+    assert third(0.33)
+    assert third(0.34).says == "close, but not close enough: take more digits"
+    assert third(0.5).says == "half"
+    assert not third(float("nan"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda x: torch.full(x.shape, 2.0) * x,
+        lambda x: [[2 * number for number in row] for row in x.tolist()],
+        lambda x: np.multiply(2, x.numpy()),
+        lambda x: x.astype(np.float64) * 2,  # an array is wanted, a tensor has no astype
+        lambda x: (torch.eye(len(x)) @ x) * 2,  # float32 against float64
+        lambda x: (2 * x)[None],
+        lambda x: tuple(2 * x),
+    ],
+)
+def test_ways_of_writing_a_right_answer(answer):
+    assert doubled(answer)
+
+
+def test_arguments_are_copies():
+    assert doubled(lambda x: x.mul_(2))
+
+
+def test_tolerance_follows_the_quantity():
+    tiny = function([(1e-9,), (3e-9,)])(lambda x: x)
+    assert tiny(lambda x: torch.tensor(x))  # float32
+    assert not tiny(lambda x: 1.001 * x)
+    assert not tiny(lambda x: 0.0)
+
+
+def test_the_expected_number_for_those_who_ask():
+    assert six(5).expected == "6.0"
+    assert doubled(lambda x: x).expected == "[[2.0, 0.0], [0.0, 2.0]]"
+
+
+def test_mistakes_must_agree_in_all_cases():
+    odd = function([(2,), (3,)], [(lambda x: x, "the number itself")])(lambda x: x * x)
+    assert odd(lambda x: x).says == "the number itself"
+    assert odd(lambda x: x if x == 2 else 7).says == "for x = 2: 2 is not it"
+
+
+def test_a_mistake_that_crashes_in_one_case_is_still_known():
+    cases = [(torch.arange(4.0).reshape(2, 2),), (torch.ones(2, 3),)]
+    rows = function(cases, [(lambda x: x - x.sum(-1), "keepdim=True is missing")])(
+        lambda x: x - x.sum(-1, keepdim=True)
+    )
+    assert rows(lambda x: x - x.sum(dim=1)).says == "keepdim=True is missing"
+
+
+def test_numbers_reads_what_a_reader_may_write():
+    for thing in ([1, 2], (1.0, 2), range(1, 3), np.array([1, 2]), torch.tensor([1, 2])):
+        assert numbers(thing).tolist() == [1, 2]
+        assert numbers(thing).dtype == torch.float64
+    assert numbers([torch.ones(2), np.zeros(2)]).tolist() == [[1, 1], [0, 0]]
+    with pytest.raises(Wrong, match="expected numbers, got a dict"):
+        numbers({1: 2})
+
+
+def test_a_watched_computation_tells_its_products():
+    a, b = torch.ones(2, 3), torch.ones(3, 5)
+    result, calls = watched(lambda x, y: torch.relu(x @ y), a, b)
+    assert result.tolist() == [[3.0] * 5] * 2
+    assert [(c.product, c.given, c.returned) for c in calls] == [
+        (True, [(2, 3), (3, 5)], [(2, 5)]),
+        (False, [(2, 5)], [(2, 5)]),
+    ]
+
+
+# --- verdicts and progress ----------------------------------------------------------------------
+
+
+def test_a_check_may_return_its_own_verdict():
+    assert check(lambda answer: Verdict(True, "fine"))(1) == Verdict(True, "fine")
+
+
+def test_a_check_that_raises_blames_the_answer():
+    said = check(lambda answer: answer.shape)("text").says
+    assert said.startswith("your code raised AttributeError: 'str' object has no attribute 'shape'")
+
+
+def test_a_verdict_wraps_in_a_page():
+    assert Verdict(False, "a < b")._repr_html_() == '<p class="verdict">✗ a &lt; b</p>'
+
+
+@pytest.fixture
+def fresh_kernel(monkeypatch):
+    monkeypatch.setattr(verdict, "_seen", dict.fromkeys(verdict._seen))
+
+
+def test_progress_counts_verdicts_that_were_shown(fresh_kernel):
+    assert masking.gradient_pairs(28)  # as a solution's assert does: not shown
+    assert progress()["masking"]["gradient_pairs"] is None
+
+    repr(masking.gradient_pairs(...))
+    assert progress()["masking"]["gradient_pairs"] is None
+    repr(masking.gradient_pairs(21))
+    assert progress()["masking"]["gradient_pairs"] is False
+    masking.gradient_pairs(28)._repr_html_()
+    repr(masking.gradient_pairs(21))  # solved once is solved
+    assert progress()["masking"]["gradient_pairs"] is True
+
+
+def test_progress_is_a_table_of_all_exercises(fresh_kernel):
+    repr(masking.packed(3))
+    repr(masking.gradient_pairs(28))
+    table = exercises.progress()
+    assert {f"{chapter}.{name}" for chapter, done in table.items() for name in done} == set(CHECKS)
+    line = repr(table).splitlines()[1]
+    assert line == (
+        "02 masking      1 of 5  · predicted_leak  · strictly_before  ✗ packed  · masked_weights  "
+        "✓ gradient_pairs"
+    )
+    assert "<tr><td>02 masking</td><td>1 of 5</td><td>· predicted_leak" in table._repr_html_()
+
+
+def test_progress_can_be_asked_in_every_chapter():
+    assert all(module.progress is exercises.progress for module in MODULES)
+
+
+# --- one by one ---------------------------------------------------------------------------------
 
 
 def test_the_softmax_is_not_its_own_rival():
@@ -310,25 +363,11 @@ def test_the_softmax_is_not_its_own_rival():
         tau = (low + high) / 2
         p = probabilities(-energies, tau)
         low, high = (tau, high) if (p @ energies) < 0.6 else (low, tau)
-    verdict = softmax.rival(p)
-    assert verdict.right is False
-    assert "that is the softmax itself" in verdict.says
+    found = softmax.rival(p)
+    assert found.right is False
+    assert "that is the softmax itself" in found.says
 
 
-def test_every_exercise_is_tested_both_ways():
-    public = [getattr(module, name) for module in MODULES for name in module.__all__]
-    everything = {thing for thing in public if not isinstance(thing, type)}
-    assert {case[0] for case in RIGHT} == everything
-    assert {case[0] for case in WRONG} == everything
-
-
-@pytest.mark.parametrize("case", RIGHT, ids=name)
-@pytest.mark.parametrize("blank", [..., None])
-def test_no_answer_is_not_a_wrong_answer(case, blank):
-    verdict = case[0](blank)
-    assert verdict.right is None
-    assert not verdict
-
-
-def test_a_check_may_return_its_own_verdict():
-    assert check(lambda answer: Verdict(True, "fine"))(1) == Verdict(True, "fine")
+def test_a_split_without_permute_is_told_which_number_went_where():
+    said = heads.split(lambda x, h: x.reshape(h, len(x), -1)).says
+    assert "head 1 at position 0 holds entry 4 of token 1" in said  # token 1 of width 6 begins at 6

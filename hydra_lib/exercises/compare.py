@@ -8,7 +8,7 @@ sentence, however it was written. A sentence may be a function of (got, *argumen
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ import torch
 from hydra_lib.exercises.reader import Wrong, call, numbers, require_function
 from hydra_lib.exercises.verdict import check
 
-__all__ = ["difference", "function", "value"]
+__all__ = ["Tried", "difference", "function", "value"]
 
 Mistakes = Sequence[tuple[object, str | Callable]]
 
@@ -68,7 +68,7 @@ def function(
                 found = (look(call, case) for call, case in zip(tried, cases, strict=True) if look)
                 return next(filter(None, found), None)
             for mistake, sentence in mistakes:
-                known = [call.got for call in _tries(mistake, cases, read)]
+                known = (Tried(mistake, case, read).got for case in cases)  # as far as needed
                 if (first := _agree(got, known, failed)) is not None:
                     if callable(sentence):
                         sentence = sentence(got[first], *cases[first])
@@ -117,16 +117,12 @@ class Tried:
     """
 
     def __init__(self, answer: Callable, case: tuple, read: Callable):
-        self.given, self.returned, self.calls = _copies(case), None, []
+        self.answer, self.given, self.returned, self.calls = answer, _copies(case), None, []
         try:
             self.returned, self.calls = call(answer, self.given)
             self.got = read(self.returned)
         except Wrong as wrong:
             self.got = wrong
-
-
-def _tries(answer, cases, read) -> list[Tried]:
-    return [Tried(answer, case, read) for case in cases]
 
 
 def _in_some_form(answer, cases, read) -> list[Tried]:
@@ -137,7 +133,8 @@ def _in_some_form(answer, cases, read) -> list[Tried]:
     first = None
     for convert in (lambda tensor: tensor, _single, np.asarray):
         form = [tuple(convert(a) if isinstance(a, torch.Tensor) else a for a in c) for c in cases]
-        tried = _tries(answer, form, read)
+        with np.errstate(all="ignore"):  # who was given tensors expects no warnings of arrays
+            tried = [Tried(answer, case, read) for case in form]
         if not any(isinstance(call.got, Wrong) for call in tried):
             return tried
         first = first or tried
@@ -156,7 +153,7 @@ def _differ(got, expected: torch.Tensor) -> bool:
     return isinstance(got, Wrong) or difference(got, expected) is not None
 
 
-def _agree(got: list, known: list, failed: list[int]) -> int | None:
+def _agree(got: list, known: Iterable, failed: list[int]) -> int | None:
     """The first case where both give the same wrong numbers, if they agree, or crash, in all."""
     for one, other in zip(got, known, strict=True):
         if isinstance(one, Wrong) != isinstance(other, Wrong):

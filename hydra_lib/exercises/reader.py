@@ -74,7 +74,7 @@ def call(answer: Callable, arguments: tuple) -> tuple[object, list[Call]]:
     try:
         result, calls = watched(answer, *arguments)
     except Exception as error:
-        raise Wrong(told(error)) from error
+        raise Wrong(told(error, answer)) from error
     if result is None:
         raise Wrong("your function returned None: did you forget return?")
     if callable(result):
@@ -82,16 +82,16 @@ def call(answer: Callable, arguments: tuple) -> tuple[object, list[Call]]:
     return result, calls
 
 
-def told(error: Exception) -> str:
-    """An error of the reader's code, with its line."""
+def told(error: Exception, answer: object) -> str:
+    """An error of the reader's code, with the last line that the reader wrote."""
     says = f"your code raised {type(error).__name__}: {str(error).partition(chr(10))[0]}"
-    ours = os.path.dirname(__file__)
+    # What the reader wrote lies where the answer does; frames elsewhere are libraries.
+    code = getattr(answer, "__code__", told.__code__)
+    place = os.path.dirname(code.co_filename)
     frames = traceback.extract_tb(error.__traceback__)
-    frames = [f for f in frames if os.path.dirname(f.filename) != ours]
-    if frames:
-        # What the reader wrote lies where the answer does; deeper frames elsewhere are libraries.
-        place = os.path.dirname(frames[0].filename)
-        last = [f for f in frames if os.path.dirname(f.filename) == place][-1]
+    frames = [f for f in frames if os.path.dirname(f.filename) == place]
+    if frames and code is not told.__code__:
+        last = frames[-1]
         says += f"; in your line {last.lineno}" + (f": {last.line}" if last.line else "")
     for words, cause in _CAUSES:
         if words in str(error):

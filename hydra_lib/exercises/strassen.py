@@ -58,7 +58,6 @@ def flipped_sign(answer) -> str | None:
         (7**5 * 64**3, "off by one: from 1024 to 64 are four levels"),
         (7**3 * 64**3, "off by one: from 1024 to 64 are four levels"),
         (7 * 512**3, "that is one level; it goes on down to 64"),
-        (7**4 * 7**6, "a block of 64 is multiplied the plain way: 64³"),
         (7**16 * 64**3, "1024 / 64 = 16 is a factor of 2⁴: four levels, not sixteen"),
         (7 * 4 * 64**3, "each level multiplies the number of blocks by 7: 7⁴, not 7 · 4"),
         (7**4 * 64**3 * 2, "multiplications only: the additions do not count"),

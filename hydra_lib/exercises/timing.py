@@ -253,10 +253,6 @@ def _by(rule):
             _by(lambda r, c, real, i, j, m, n, T: (c <= r) & (r < T)),
             "length belongs to the keys, the columns: here the queries are cut",
         ),
-        (
-            _by(lambda r, c, real, i, j, m, n, T: (c <= r) & real & (r < T)),
-            "length belongs to the keys alone: a query beyond it keeps its row",
-        ),
     ],
 )
 def tile_mask(first_row, first_column, rows, columns, length):

@@ -65,7 +65,7 @@ def check(test: Callable[[object], str | Verdict | None]) -> Callable[[object], 
         except Wrong as found:
             wrong, expected = str(found), found.expected
         except Exception as error:
-            wrong = told(error)
+            wrong = told(error, answer)
         if isinstance(wrong, Verdict):
             return Verdict(wrong.right, wrong.says, wrong.expected, name)
         return Verdict(wrong is None, wrong or "Right.", expected, name)
