@@ -190,6 +190,9 @@ def test_papers_are_linked_where_they_can_be_read():
     assert export.plain("{cite}`milakov2018`", "x") == (
         "([Milakov and Gimelshein 2018](https://arxiv.org/abs/1805.02867))"
     )
+    assert export.paper("winograd1971") == (
+        "[Winograd 1971](https://doi.org/10.1016/0024-3795%2871%2990009-7)"
+    )
     assert export.paper("gibbs1902") == f"[Gibbs 1902]({export.SITE}book/references.html)"
 
 

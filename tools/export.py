@@ -8,6 +8,7 @@ reference a link to the published page or to the paper. What this module does no
 import re
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 import jupytext
 import nbformat
@@ -75,10 +76,11 @@ def paper(key: str) -> str:
     names = ["".join(map(str, person.rich_last_names)) for person in people]
     who = names[0] + " et al." if len(names) > 2 else " and ".join(names)
     where = f"{SITE}book/references.html"
-    if arxiv := re.search(r"arXiv:(\d{4}\.\d+)", " ".join(entry.fields.values())):
+    if "doi" in entry.fields:
+        where = f"https://doi.org/{quote(entry.fields['doi'])}"
+    said = " ".join([f"arXiv:{entry.fields.get('eprint')}", *entry.fields.values()])
+    if arxiv := re.search(r"arXiv:(\d{4}\.\d+)", said):
         where = f"https://arxiv.org/abs/{arxiv[1]}"
-    elif "doi" in entry.fields:
-        where = f"https://doi.org/{entry.fields['doi']}"
     return f"[{who} {entry.fields['year']}]({where})"
 
 
@@ -181,6 +183,8 @@ def derive(text: Path):
         cells=[title, install, opening, *rest],
         metadata={"kernelspec": kernel, "language_info": {"name": "python"}},
     )
+    if any("hydra_lib.kernels" in cell.source for cell in rest):
+        notebook.metadata.update(accelerator="GPU", colab={"gpuType": "T4"})  # what Colab gives
     notebook.nbformat_minor = 4  # the last one without cell ids, which are random
     for cell in notebook.cells:
         del cell["id"]
