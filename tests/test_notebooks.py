@@ -254,13 +254,14 @@ def test_the_library_is_installed_where_it_is_missing(monkeypatch):
     assert command[1:] == ["-m", "pip", "install", "--quiet", f"hydra_lib @ git+{CONFIG['url']}"]
 
 
-def test_an_address_that_cannot_be_reached_is_said_with_what_to_do(monkeypatch):
+def test_an_address_that_cannot_be_reached_is_said_with_what_to_do(monkeypatch, capsys):
     with pytest.raises(ModuleNotFoundError) as said:
         first_cell(monkeypatch, missing=True, returncode=1, stderr="no route to host")
+    assert capsys.readouterr().out == "no route to host\n"
     assert str(said.value) == (
-        f"pip could not install 'hydra_lib @ git+{CONFIG['url']}'. It needs the Internet (on"
-        " Kaggle: Settings, Internet) and git. With a copy of the book at hand, run"
-        " 'pip install .' in its folder instead. pip said:\nno route to host"
+        f"pip could not install 'hydra_lib @ git+{CONFIG['url']}': see what it said above. It needs"
+        " the Internet (on Kaggle: Settings, Internet) and git. With a copy of the book at hand,"
+        " run 'pip install .' in its folder instead."
     )
 
 
