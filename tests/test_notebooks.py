@@ -206,7 +206,6 @@ def test_a_drop_down_is_folded():
     "text",
     [
         "{eq}`a`",
-        "{prf:ref}`nowhere`",
         ":::{mermaid}\na\n:::",
         "```{figure} a.png\n```",
         "[a](b.png)",
@@ -218,6 +217,20 @@ def test_a_drop_down_is_folded():
 def test_what_is_not_known_is_refused(text):
     with pytest.raises(ValueError, match="no plain Markdown is known for"):
         export.plain(text, "03_softmax")
+
+
+def test_a_label_that_nothing_has_is_refused():
+    with pytest.raises(ValueError) as said:
+        export.plain("see {ref}`nowhere`", "03_softmax")
+    assert str(said.value) == "nothing in the book has the label of {ref}`nowhere`"
+
+
+def test_a_refusal_names_the_chapter(tmp_path):
+    chapter = tmp_path / "03_softmax.md"
+    text = (ROOT / "book" / chapter.name).read_text("utf-8")
+    chapter.write_text(text + "\n{eq}`a`\n")
+    with pytest.raises(ValueError, match=r"^03_softmax\.md: no plain Markdown is known for \{eq\}"):
+        export.derive(chapter)
 
 
 # --- the first cell ------------------------------------------------------------------------------

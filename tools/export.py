@@ -88,7 +88,9 @@ def role(found: re.Match) -> str:
     name, text, target = found["name"], found["text"], found["target"]
     if name == "cite":
         return "(" + "; ".join(paper(key.strip()) for key in target.split(",")) + ")"
-    if name in ("ref", "prf:ref") and target in places():
+    if name in ("ref", "prf:ref"):
+        if target not in places():
+            raise ValueError(f"nothing in the book has the label of {found[0]}")
         caption, address = places()[target]
         return f"[{text or caption}]({address})"
     raise ValueError(f"no plain Markdown is known for {found[0]}")
@@ -125,7 +127,7 @@ def plain(text: str, page: str) -> str:
     text = text.replace('href="#', f'href="{SITE}book/{page}.html#')
     text = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", rf"]({SITE}book/\1.html\2)", text)
     if left := REFUSED.search(text):
-        raise ValueError(f"{page}: no plain Markdown is known for {left[0]!r}")
+        raise ValueError(f"no plain Markdown is known for {left[0]!r}")
     return text.strip("\n")
 
 
@@ -170,7 +172,10 @@ def cells(source: list, page: str):
 
 def derive(text: Path):
     """The notebook of the chapter ``text``, without outputs."""
-    title, *rest = cells(jupytext.read(text).cells, text.stem)
+    try:
+        title, *rest = cells(jupytext.read(text).cells, text.stem)
+    except ValueError as error:
+        raise ValueError(f"{text.name}: {error}") from None
     heading, _, opening = title.source.partition("\n")
     title.source = (
         f"{heading}\n\nChapter {int(text.stem[:2])} of [Hydra]({SITE});"
