@@ -190,6 +190,9 @@ def test_papers_are_linked_where_they_can_be_read():
     assert export.plain("{cite}`milakov2018`", "x") == (
         "([Milakov and Gimelshein 2018](https://arxiv.org/abs/1805.02867))"
     )
+    assert export.paper("winograd1971") == (
+        "[Winograd 1971](https://doi.org/10.1016/0024-3795%2871%2990009-7)"
+    )
     assert export.paper("gibbs1902") == f"[Gibbs 1902]({export.SITE}book/references.html)"
 
 
@@ -203,7 +206,6 @@ def test_a_drop_down_is_folded():
     "text",
     [
         "{eq}`a`",
-        "{prf:ref}`nowhere`",
         ":::{mermaid}\na\n:::",
         "```{figure} a.png\n```",
         "[a](b.png)",
@@ -215,6 +217,20 @@ def test_a_drop_down_is_folded():
 def test_what_is_not_known_is_refused(text):
     with pytest.raises(ValueError, match="no plain Markdown is known for"):
         export.plain(text, "03_softmax")
+
+
+def test_a_label_that_nothing_has_is_refused():
+    with pytest.raises(ValueError) as said:
+        export.plain("see {ref}`nowhere`", "03_softmax")
+    assert str(said.value) == "nothing in the book has the label of {ref}`nowhere`"
+
+
+def test_a_refusal_names_the_chapter(tmp_path):
+    chapter = tmp_path / "03_softmax.md"
+    text = (ROOT / "book" / chapter.name).read_text("utf-8")
+    chapter.write_text(text + "\n{eq}`a`\n")
+    with pytest.raises(ValueError, match=r"^03_softmax\.md: no plain Markdown is known for \{eq\}"):
+        export.derive(chapter)
 
 
 # --- the first cell ------------------------------------------------------------------------------
@@ -251,13 +267,14 @@ def test_the_library_is_installed_where_it_is_missing(monkeypatch):
     assert command[1:] == ["-m", "pip", "install", "--quiet", f"hydra_lib @ git+{CONFIG['url']}"]
 
 
-def test_an_address_that_cannot_be_reached_is_said_with_what_to_do(monkeypatch):
+def test_an_address_that_cannot_be_reached_is_said_with_what_to_do(monkeypatch, capsys):
     with pytest.raises(ModuleNotFoundError) as said:
         first_cell(monkeypatch, missing=True, returncode=1, stderr="no route to host")
+    assert capsys.readouterr().out == "no route to host\n"
     assert str(said.value) == (
-        f"pip could not install 'hydra_lib @ git+{CONFIG['url']}'. It needs the Internet (on"
-        " Kaggle: Settings, Internet) and git. With a copy of the book at hand, run"
-        " 'pip install .' in its folder instead. pip said:\nno route to host"
+        f"pip could not install 'hydra_lib @ git+{CONFIG['url']}': see what it said above. It needs"
+        " the Internet (on Kaggle: Settings, Internet) and git. With a copy of the book at hand,"
+        " run 'pip install .' in its folder instead."
     )
 
 

@@ -8,6 +8,7 @@ reference a link to the published page or to the paper. What this module does no
 import re
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 import jupytext
 import nbformat
@@ -75,10 +76,11 @@ def paper(key: str) -> str:
     names = ["".join(map(str, person.rich_last_names)) for person in people]
     who = names[0] + " et al." if len(names) > 2 else " and ".join(names)
     where = f"{SITE}book/references.html"
-    if arxiv := re.search(r"arXiv:(\d{4}\.\d+)", " ".join(entry.fields.values())):
+    if "doi" in entry.fields:
+        where = f"https://doi.org/{quote(entry.fields['doi'])}"
+    said = " ".join([f"arXiv:{entry.fields.get('eprint')}", *entry.fields.values()])
+    if arxiv := re.search(r"arXiv:(\d{4}\.\d+)", said):
         where = f"https://arxiv.org/abs/{arxiv[1]}"
-    elif "doi" in entry.fields:
-        where = f"https://doi.org/{entry.fields['doi']}"
     return f"[{who} {entry.fields['year']}]({where})"
 
 
@@ -86,7 +88,9 @@ def role(found: re.Match) -> str:
     name, text, target = found["name"], found["text"], found["target"]
     if name == "cite":
         return "(" + "; ".join(paper(key.strip()) for key in target.split(",")) + ")"
-    if name in ("ref", "prf:ref") and target in places():
+    if name in ("ref", "prf:ref"):
+        if target not in places():
+            raise ValueError(f"nothing in the book has the label of {found[0]}")
         caption, address = places()[target]
         return f"[{text or caption}]({address})"
     raise ValueError(f"no plain Markdown is known for {found[0]}")
@@ -123,7 +127,7 @@ def plain(text: str, page: str) -> str:
     text = text.replace('href="#', f'href="{SITE}book/{page}.html#')
     text = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", rf"]({SITE}book/\1.html\2)", text)
     if left := REFUSED.search(text):
-        raise ValueError(f"{page}: no plain Markdown is known for {left[0]!r}")
+        raise ValueError(f"no plain Markdown is known for {left[0]!r}")
     return text.strip("\n")
 
 
@@ -168,7 +172,10 @@ def cells(source: list, page: str):
 
 def derive(text: Path):
     """The notebook of the chapter ``text``, without outputs."""
-    title, *rest = cells(jupytext.read(text).cells, text.stem)
+    try:
+        title, *rest = cells(jupytext.read(text).cells, text.stem)
+    except ValueError as error:
+        raise ValueError(f"{text.name}: {error}") from None
     heading, _, opening = title.source.partition("\n")
     title.source = (
         f"{heading}\n\nChapter {int(text.stem[:2])} of [Hydra]({SITE});"
@@ -181,6 +188,8 @@ def derive(text: Path):
         cells=[title, install, opening, *rest],
         metadata={"kernelspec": kernel, "language_info": {"name": "python"}},
     )
+    if any("hydra_lib.kernels" in cell.source for cell in rest):
+        notebook.metadata.update(accelerator="GPU", colab={"gpuType": "T4"})  # what Colab gives
     notebook.nbformat_minor = 4  # the last one without cell ids, which are random
     for cell in notebook.cells:
         del cell["id"]

@@ -10,19 +10,24 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def offer_notebook(app, pagename, templatename, context, doctree):
-    notebook = ROOT / "notebooks" / f"{Path(pagename).name}.ipynb"
-    if not notebook.exists():
+def link(app, pagename, templatename, context, doctree):
+    name = f"{Path(pagename).name}.ipynb"
+    if not (ROOT / "notebooks" / name).exists():
         return
+    page = pagename + context["page_source_suffix"]
     for group in context["header_buttons"]:
         for button in group.get("buttons", []):
             if button["text"] == "Colab":
-                page = context["pagename"] + context["page_source_suffix"]
-                button["url"] = button["url"].removesuffix(page) + f"notebooks/{notebook.name}"
-    shutil.copy(notebook, Path(app.outdir, "_sources", pagename).with_suffix(".ipynb"))
+                button["url"] = button["url"].removesuffix(page) + f"notebooks/{name}"
+
+
+def copy(app, exception):
+    # In place of what the theme offers for download: MyST text in cells, with all outputs.
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        shutil.copy(notebook, Path(app.outdir, "_sources", "book"))
 
 
 def setup(app):
-    # After the theme, whose buttons have priority 501.
-    app.connect("html-page-context", offer_notebook, priority=502)
+    app.connect("html-page-context", link, priority=502)  # the theme makes its buttons at 501
+    app.connect("build-finished", copy)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
