@@ -72,8 +72,8 @@ def decay(length: int, rate: float | int) -> Float[torch.Tensor, "T T"]:
     ``w[i, j] = rate^(i − j) / Σ_k rate^(i − k)`` over j, k ≤ i. Rate 1 is the running mean; rate 0
     keeps only the newest value.
 
-    Raises TypeError for a rate that is no number, ValueError unless 0 ≤ rate ≤ 1 and ``length`` is a
-    positive integer. Cost: T² numbers.
+    Raises TypeError for a rate that is no number, ValueError unless 0 ≤ rate ≤ 1 and ``length`` is
+    a positive integer. Cost: T² numbers.
 
     >>> decay(3, 0.5)[2] * 7
     tensor([1., 2., 4.])
@@ -99,7 +99,8 @@ def aggregate(
     (…, Tq, d_v); leading axes broadcast.
 
     Raises TypeError for anything but two floating tensors of one dtype, ValueError when Tk or the
-    devices differ, either has fewer than two axes, or the leading axes do not broadcast. Cost: Tq·Tk·d_v multiplications and as many additions.
+    devices differ, either has fewer than two axes, or the leading axes do not broadcast. Cost:
+    Tq·Tk·d_v multiplications and as many additions.
 
     >>> aggregate(torch.tensor([[0.5, 0.5]]), torch.tensor([[2.0, 8.0], [4.0, 10.0]]))
     tensor([[3., 9.]])

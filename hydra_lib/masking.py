@@ -18,7 +18,8 @@ def causal_mask(length: int) -> Bool[torch.Tensor, "T T"]:
     ``mask[i, j] = (j ≤ i)``, with query position i and key position j of a sequence of
     T = ``length`` positions.
 
-    Raises ValueError when ``length`` is not a positive integer, or T² booleans do not fit in memory.
+    Raises ValueError when ``length`` is not a positive integer, or T² booleans do not fit in
+    memory.
     Source: the decoder mask of Vaswani et al. (2017), *Attention Is All You Need*, section 3.2.3.
 
     >>> causal_mask(3).int()
@@ -91,7 +92,8 @@ def apply_mask(
 
     Raises TypeError when either is no tensor, the mask is not boolean (0/1 and −∞/0 masks mean
     opposite things in different libraries, so neither is guessed) or the scores are not floating;
-    ValueError when the mask does not broadcast or lies on another device. Cost: one pass over the scores.
+    ValueError when the mask does not broadcast or lies on another device. Cost: one pass over the
+    scores.
 
     >>> apply_mask(torch.zeros(2, 2), causal_mask(2))
     tensor([[0., -inf],
