@@ -56,7 +56,7 @@ def number(name: str, value: object) -> float | int:
     return operator.index(value) if isinstance(value, numbers.Integral) else as_float
 
 
-def finite(name: str, value: object, least: float = -math.inf) -> float | int:
+def finite(name: str, value: object, least: float | int = -math.inf) -> float | int:
     """A finite number, not below ``least``."""
     value = number(name, value)
     if not (math.isfinite(value) and value >= least):

@@ -76,7 +76,7 @@ OUT, LOG_Z = torch.zeros(2, 5, 11), torch.zeros(2, 5)
             "output must be torch.float32 like the inputs, got torch.float64",
         ),
         ({"output": OUT[:1]}, ValueError, "output must have shape (2, 5, 11), got (1, 5, 11)"),
-        ({"log_z": LOG_Z.to("meta")}, ValueError, "log_z is on meta, the inputs are on cpu"),
+        ({"log_z": LOG_Z.to("meta")}, ValueError, "log_z is on meta, the sums are on cpu"),
         ({"log_z": LOG_Z[..., None]}, ValueError, "log_z must have shape (2, 5), got (2, 5, 1)"),
         ({"block": 0}, ValueError, "block must be a positive integer, got 0"),
         ({"block": True}, ValueError, "block must be a positive integer, got True"),

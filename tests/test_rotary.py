@@ -69,13 +69,13 @@ def test_dtype_is_kept(dtype):
 
 @pytest.mark.parametrize("shape", [(4,), (3, 5)])
 def test_shapes_that_cannot_be_turned(shape):
-    message = f"expected (…, T, d) with an even d, got {shape}"
+    message = f"x must be (…, T, d) with an even d, got {shape}"
     with refuses(ValueError, message):
         rotate(torch.zeros(shape))
 
 
 def test_an_odd_head_dim_is_refused_before_weights_are_made():
-    message = "rotary positions turn pairs: head_dim must be even, got 5"
+    message = "config must have an even head_dim, since rotary positions turn pairs, got 5"
     with refuses(ValueError, message):
         RotaryAttention(HeadConfig(15, 3), generator=generator())
 
