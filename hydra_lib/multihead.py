@@ -81,7 +81,7 @@ class MultiHeadAttention(nn.Module):
         self, config: HeadConfig, bias: bool = False, *, generator: torch.Generator | None = None
     ):
         super().__init__()
-        self.check_config(config, bias)
+        self._check_config(config, bias)
         if generator is not None:
             _checks.generator(generator)
         self.config = config
@@ -95,7 +95,7 @@ class MultiHeadAttention(nn.Module):
             self.add_module(name, projection)
 
     @classmethod
-    def check_config(cls, config: object, bias: object) -> None:
+    def _check_config(cls, config: object, bias: object) -> None:
         """Refuse what is no configuration; two numbers, as other libraries take them, above all."""
         if not isinstance(config, HeadConfig):
             numbers = ", ".join(_checks.shown(x) for x in (config, bias) if isinstance(x, int))

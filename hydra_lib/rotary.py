@@ -49,8 +49,8 @@ class RotaryAttention(MultiHeadAttention):
     """
 
     @classmethod
-    def check_config(cls, config: object, bias: object) -> None:
-        super().check_config(config, bias)
+    def _check_config(cls, config: object, bias: object) -> None:
+        super()._check_config(config, bias)
         if config.head_dim % 2:
             raise ValueError(
                 "config must have an even head_dim, since rotary positions turn pairs, got "

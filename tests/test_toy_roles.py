@@ -96,7 +96,7 @@ def test_scores_of_attention_that_is_known():
 
 
 def test_a_score_without_queries_is_refused():
-    message = "no query in these documents concerns the role 'bracket'"
+    message = "documents must have a query that concerns each role, got none for 'bracket'"
     with refuses(ValueError, message):
         role_scores(fresh(), documents_of("^abcab"))
 
