@@ -21,16 +21,16 @@ def shown(value: object) -> str:
     """``repr``, cut to a line."""
     if isinstance(value, int) and value.bit_length() > 128:
         return f"an integer of {value.bit_length()} bits"
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:79] + "…"
 
 
 def integer(name: str, value: object, least: int | None = 1, most: int = LARGEST) -> int:
     """The integer, Python's own; NumPy's pass, a bool or a float does not."""
-    if isinstance(value, bool | np.bool_ | torch.Tensor) or not hasattr(value, "__index__"):
+    try:
+        number = None if isinstance(value, bool | torch.Tensor) else operator.index(value)
+    except TypeError:
         number = None
-    else:
-        number = operator.index(value)
     least = -LARGEST if least is None else least
     if number is None or not least <= number <= most:
         kind = {1: "a positive integer", -LARGEST: "an integer"}.get(least)

@@ -120,7 +120,7 @@ def aggregate_by_loops(
     _check(weights, values)
     if weights.ndim != 2 or values.ndim != 2:
         raise ValueError(
-            "the loop takes one matrix each: expected (Tq, Tk) and (Tk, d_v), got "
+            "the loop takes one matrix each: expected weights (Tq, Tk) and values (Tk, d_v), got "
             f"{tuple(weights.shape)} and {tuple(values.shape)}"
         )
     out = values.new_zeros(weights.shape[0], values.shape[1])

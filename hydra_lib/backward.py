@@ -93,13 +93,13 @@ def gradients_from_weights(
     v: Float[torch.Tensor, "*v_batch Tk d_v"],
     weights: Float[torch.Tensor, "*scores Tq Tk"],
     grad_output: Float[torch.Tensor, "*batch Tq d_v"],
-    tau: float | int,
+    temperature: float | int,
 ) -> AttentionGradients:
     """:func:`attention_backward` for a caller that kept the weights, (…, Tq, Tk), and knows τ.
 
     Errors as there; the weights are believed. Every step is computed in the dtype of ``q``.
     """
-    tau = check_backward(q, k, v, None, False, tau, grad_output)
+    tau = check_backward(q, k, v, None, False, temperature, grad_output)
     rows = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])
     _checks.like("weights", weights, "q", q, (*rows, q.shape[-2], k.shape[-2]))
     grad_v = weights.mT @ grad_output  # (..., Tk, Tq) x (..., Tq, d_v) -> (..., Tk, d_v)

@@ -114,5 +114,5 @@ def check_mask(mask: object, shape: tuple[int, ...], device: torch.device) -> No
     pairs = zip(reversed(mask.shape), reversed(shape), strict=False)  # leading axes may be missing
     if mask.ndim > len(shape) or any(m not in (1, s) for m, s in pairs):
         raise ValueError(
-            f"mask of shape {tuple(mask.shape)} does not broadcast to scores {tuple(shape)}"
+            f"mask must broadcast to scores {tuple(shape)}, got shape {tuple(mask.shape)}"
         )

@@ -240,8 +240,9 @@ class MultiHeadAttention(nn.Module):
         weight = self.W_q.weight
         _checks.tensor(name, x)
         # Autocast makes its own dtypes: what one layer gives, the next one takes.
-        if torch.is_autocast_enabled(x.device.type) and x.is_floating_point():
-            x = x.to(weight.dtype) if x.device == weight.device else x
+        here = x.is_floating_point() and x.device == weight.device and not x.is_meta
+        if here and torch.is_autocast_enabled(x.device.type):
+            return
         _checks.like(name, x, "the weights", weight)
 
     def _check_wide(self, name: str, x: object) -> None:

@@ -107,7 +107,7 @@ INNER = "expected weights (…, Tq, Tk) and values (…, Tk, d_v) with the same 
         (
             lambda: aggregate_by_loops(torch.ones(2, 3, 3), torch.ones(3, 3)),
             ValueError,
-            "the loop takes one matrix each: expected (Tq, Tk) and (Tk, d_v), got "
+            "the loop takes one matrix each: expected weights (Tq, Tk) and values (Tk, d_v), got "
             "(2, 3, 3) and (3, 3)",
         ),
     ],

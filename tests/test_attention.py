@@ -317,12 +317,12 @@ BAD = [
     (
         (*GOOD, flat(5, 6).bool()),
         ValueError,
-        "mask of shape (5, 6) does not broadcast to scores (5, 7)",
+        "mask must broadcast to scores (5, 7), got shape (5, 6)",
     ),
     (
         (*GOOD, flat(2, 5, 7).bool()),
         ValueError,
-        "mask of shape (2, 5, 7) does not broadcast to scores (5, 7)",
+        "mask must broadcast to scores (5, 7), got shape (2, 5, 7)",
     ),
     ((*GOOD, flat(5, 7, device="meta").bool()), ValueError, "mask is on meta, scores are on cpu"),
     (([[1.0]], *GOOD[1:]), TypeError, "q must be a torch tensor, got list"),

@@ -42,27 +42,25 @@ def inputs(*batch, dtype=torch.float64, seed=0):
 temperatures = pytest.mark.parametrize("temperature", [None, 0.3, 4, math.inf])
 
 
-def stored(q, k, v, grad_output, mask=None, temperature=None):
-    got = attention_backward(q, k, v, grad_output, mask, temperature=temperature)
+def stored(q, k, v, grad_output, mask=None, **options):
+    got = attention_backward(q, k, v, grad_output, mask, **options)
     return got.grad_q, got.grad_k, got.grad_v
 
 
-def recomputed(q, k, v, grad_output, mask=None, temperature=None, block=2):
+def recomputed(q, k, v, grad_output, mask=None, block=2, **options):
     """Blocks of 2 do not divide 5 queries."""
     work = torch.promote_types(q.dtype, torch.float32)  # what a kernel keeps of its sums
-    steps = trace(*(x.to(work) for x in (q, k, v)), mask, temperature=temperature)
+    steps = trace(*(x.to(work) for x in (q, k, v)), mask, **options)
     kept = steps.output.to(q.dtype), log_partition(steps.masked)
-    return attention_backward_recomputed(
-        q, k, v, *kept, grad_output, mask, temperature=temperature, block=block
-    )
+    return attention_backward_recomputed(q, k, v, *kept, grad_output, mask, block=block, **options)
 
 
 both = pytest.mark.parametrize("backward", [stored, recomputed])
 
 
-def by_autograd(q, k, v, grad_output, mask=None, temperature=None):
+def by_autograd(q, k, v, grad_output, mask=None, **options):
     leaves = [x.detach().requires_grad_() for x in (q, k, v)]
-    out = scaled_dot_product_attention(*leaves, mask, temperature=temperature)
+    out = scaled_dot_product_attention(*leaves, mask, **options)
     return torch.autograd.grad(out, leaves, grad_output)
 
 
@@ -162,6 +160,51 @@ def test_dtype_is_kept(backward, dtype):
     assert {x.dtype for x in attention_backward(*tensors)} == {dtype}
     tiny = 64 * torch.finfo(dtype).eps  # sums of numbers up to 10, and weights from rounded log Z
     assert_all_close([x.double() for x in got], expected, rtol=tiny, atol=tiny)
+
+
+@both
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("scale", [1.0, 4.0])
+@pytest.mark.parametrize("causal", [False, True])
+def test_at_most_twice_the_error_of_torch(backward, dtype, scale, causal):
+    """The rule of FlashAttention's own tests: errors against float64, torch's in the same dtype."""
+    tensors = [random(2, 67, 16, seed=i, dtype=dtype) * scale for i in range(4)]
+    exact, half = [x.double() for x in tensors], [x.requires_grad_() for x in tensors[:3]]
+    right = by_autograd(*exact, causal=causal)
+    out = torch.nn.functional.scaled_dot_product_attention(*half, is_causal=causal)
+    theirs = torch.autograd.grad(out, half, tensors[3])
+    ours = backward(*(x.detach() for x in tensors), causal=causal)
+    for a, b, c in zip(ours, theirs, right, strict=True):
+        assert (a.double() - c).abs().max() <= 2 * (b.double() - c).abs().max()
+    exact_out = scaled_dot_product_attention(*exact[:3], causal=causal)
+    ours = scaled_dot_product_attention(*half, causal=causal)
+    error = (out.double() - exact_out).abs().max()
+    assert (ours.double() - exact_out).abs().max() <= 2 * error
+
+
+@both
+@pytest.mark.parametrize("mask", [None, torch.arange(Tk) != 2])
+def test_causal_by_name_is_the_triangle(backward, mask):
+    q, k, v, grad_output = random(B, Tk, d_k), random(B, Tk, d_k, seed=1), *inputs(B)[2:]
+    grad_output = random(B, Tk, d_v, seed=5)
+    triangle = causal_mask(Tk) if mask is None else causal_mask(Tk) & mask
+    expected = by_autograd(q, k, v, grad_output, triangle)
+    assert_all_close(backward(q, k, v, grad_output, mask, causal=True), expected)
+
+
+def test_scores_that_overflow_once_they_are_scaled_are_no_mask():
+    """−40,000 / 0.5 is beyond float16, and the only key all the same."""
+    q, k, v, grad_output = (torch.full((1, 1), x, dtype=torch.float16) for x in (-200, 200, 3, 1))
+    for backward in (stored, recomputed):
+        assert backward(q, k, v, grad_output, temperature=0.5)[2].item() == 1
+
+
+def test_log_z_is_kept_in_the_dtype_of_the_sums():
+    q, k, v, grad_output = inputs(B, dtype=torch.bfloat16)
+    log_z = torch.zeros(B, Tq, dtype=torch.bfloat16)
+    message = "log_z must be torch.float32 like the sums, got torch.bfloat16"
+    with refuses(TypeError, message):
+        attention_backward_recomputed(q, k, v, grad_output, log_z, grad_output)
 
 
 def test_every_step_is_the_gradient_it_is_named_after():
@@ -327,13 +370,13 @@ def test_self_attention_adds_the_three_roles_of_x():
     got = multi_head_backward(layer, x, x, x, grad_output, causal_mask(Tq))
     assert {g.dtype for g in got.values()} == {torch.float32}
     leaf = x.clone().requires_grad_()
-    layer(leaf, leaf, leaf, causal_mask(Tq)).backward(grad_output)  # fused
+    layer(leaf, leaf, leaf, causal=True).backward(grad_output)  # fused
     torch.testing.assert_close(got["query"] + got["key"] + got["value"], leaf.grad)
     for name, p in layer.named_parameters():
         torch.testing.assert_close(got[name], p.grad)
     # A loss at position 2 teaches nothing to what lies after it.
     grad_output[:, 3:] = 0
-    got = multi_head_backward(layer, x, x, x, grad_output, causal_mask(Tq))
+    got = multi_head_backward(layer, x, x, x, grad_output, causal=True)
     for name in ("query", "key", "value"):
         assert (got[name][:, 3:] == 0).all()
         assert (got[name][:, :3] != 0).any()
@@ -433,7 +476,7 @@ BAD = [
     (
         (*GOOD, OUT, flat(5, 6).bool()),
         ValueError,
-        "mask of shape (5, 6) does not broadcast to scores (2, 5, 7)",
+        "mask must broadcast to scores (2, 5, 7), got shape (5, 6)",
     ),
     (
         (flat(5, 2), *GOOD[1:], OUT),
@@ -503,7 +546,7 @@ X = torch.zeros(2, 5, h * d)
         (
             (X, X, X, X, flat(5, 4).bool()),
             ValueError,
-            "mask of shape (5, 4) does not broadcast to scores (2, 3, 5, 5)",
+            "mask must broadcast to scores (2, 3, 5, 5), got shape (5, 4)",
         ),
     ],
 )

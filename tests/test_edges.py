@@ -100,7 +100,7 @@ PLAUSIBLE = {
 }
 PLAUSIBLE = {name: values for names, values in PLAUSIBLE.items() for name in names.split()}
 STRANGE = [
-    *(None, True, False, 0, -1, 3, 7, 10**9, 10**30, 10**5000, 0.0, 2.5, -0.5, 1e-320, 1e300),
+    *(None, True, False, 0, -1, 3, 7, 10**12, 10**30, 10**4000, 0.0, 2.5, -0.5, 1e-320, 1e300),
     *(torch.nan, torch.inf, -torch.inf, 1j, "", "1", "scores", b"1", [], [1.0], [[1.0, 2.0]], ()),
     *({}, {"a": 1}, object(), int, len, lambda *_: None, range(3), slice(None), torch.float32),
     *(np.float32(0.5), np.float64(np.nan), np.int64(2), np.uint8(3), np.bool_(True), np.ones(3)),
@@ -125,7 +125,9 @@ def calls(draw, thing):
     """Positional and keyword arguments: now and then one is left out, if it may be."""
     positional, named = [], {}
     for p in inspect.signature(thing).parameters.values():
-        strange = st.sampled_from(STRANGE)
+        # What a caller's own function says is its own affair.
+        strange = [x for x in STRANGE if not (p.name == "edit" and callable(x))]
+        strange = st.sampled_from(strange)
         one = st.sampled_from(PLAUSIBLE[p.name]) if p.name in PLAUSIBLE else strange
         one = st.integers(0, 5).flatmap(lambda n, one=one, odd=strange: one if n else odd)
         if p.kind is p.VAR_POSITIONAL:
@@ -149,7 +151,7 @@ def is_clear(error: Exception, names: list[str]) -> bool:
 @pytest.mark.parametrize("name", CALLABLES)
 def test_every_call_is_answered_or_refused_clearly(name):
     thing, get = CALLABLES[name]
-    names = list(inspect.signature(thing).parameters)
+    names = [*inspect.signature(thing).parameters, "q"]  # a layer makes q itself, from its query
 
     @settings(max_examples=20, database=None, derandomize=True)
     @given(calls(thing))

@@ -74,6 +74,25 @@ def test_shapes_that_cannot_be_turned(shape):
         rotate(torch.zeros(shape))
 
 
+def test_integers_are_not_turned():
+    with refuses(TypeError, "x must be floating point, got torch.int64"):
+        rotate(torch.ones(3, 4).long())
+
+
+def test_torch_has_no_rotary_layer():
+    """Without the rotation the layers would differ, silently."""
+    layer = RotaryAttention(HeadConfig(12, 3), generator=generator())
+    with refuses(TypeError, "layer must be a plain MultiHeadAttention, got RotaryAttention"):
+        layer.to_torch()
+    theirs = MultiHeadAttention(HeadConfig(12, 3), generator=generator()).to_torch()
+    message = (
+        "torch.nn.MultiheadAttention has no counterpart for RotaryAttention: expected module to "
+        "become a MultiHeadAttention, got another class"
+    )
+    with refuses(TypeError, message):
+        RotaryAttention.from_torch(theirs)
+
+
 def test_an_odd_head_dim_is_refused_before_weights_are_made():
     message = "config must have an even head_dim, since rotary positions turn pairs, got 5"
     with refuses(ValueError, message):

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 
 from hydra_lib import _checks
+from hydra_lib.rotary import RotaryAttention
 from hydra_lib.toy.language import Corpus, check_documents
 from hydra_lib.toy.model import ToyModel
 
@@ -76,13 +77,20 @@ def head_weights(model: ToyModel, layer: int, head: int) -> dict[str, torch.Tens
 
     Raises TypeError for what is no model, ValueError for a layer or head that it does not have.
     """
-    _checks.instance("model", model, ToyModel)
-    attention = model.layers[_checks.integer("layer", layer, 0, len(model.layers) - 1)]
-    h, d_k = attention.config.n_heads, attention.config.head_dim
-    head = _checks.integer("head", head, 0, h - 1)
+    attention = _layer(model, layer, head=head)
+    d_k = attention.config.head_dim
     own = slice(head * d_k, (head + 1) * d_k)
     rows = {name: getattr(attention, name).weight[own] for name in ("W_q", "W_k", "W_v")}
     return rows | {"W_o": attention.W_o.weight[:, own]}
+
+
+def _layer(model: object, layer: object, **heads: object) -> RotaryAttention:
+    """The layer, if the model has it and all of these heads."""
+    _checks.instance("model", model, ToyModel)
+    attention = model.layers[_checks.integer("layer", layer, 0, len(model.layers) - 1)]
+    for name, head in heads.items():
+        _checks.integer(name, head, 0, attention.config.n_heads - 1)
+    return attention
 
 
 @torch.no_grad()
@@ -93,6 +101,7 @@ def clone(model: ToyModel, layer: int, source: int, target: int) -> None:
     is lost. Raises ValueError for a layer or head that the model does not have, and for a head that
     is to become its own twin.
     """
+    _layer(model, layer, source=source, target=target)
     own, copy = head_weights(model, layer, source), head_weights(model, layer, target)
     if source == target:
         raise ValueError(f"target must be another head than source, got {target} for both")
@@ -110,7 +119,7 @@ def equalize(model: ToyModel, noise: float | int = 0.0, *, generator: torch.Gene
     Raises TypeError for what is no model, number or generator, ValueError for a noise below 0.
     """
     _checks.instance("model", model, ToyModel)
-    noise = _checks.finite("noise", noise, least=0)
+    noise = float(_checks.finite("noise", noise, least=0))
     _checks.generator(generator)
     for layer, attention in enumerate(model.layers):
         first = head_weights(model, layer, 0)
