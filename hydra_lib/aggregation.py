@@ -7,6 +7,7 @@ matrix whose row i holds the weights of output i; :func:`aggregate` multiplies i
 import torch
 from jaxtyping import Float
 
+from hydra_lib import _checks
 from hydra_lib.masking import causal_mask, window_mask
 
 __all__ = [
@@ -65,17 +66,19 @@ def window_mean(length: int, width: int) -> Float[torch.Tensor, "T T"]:
     return allowed / allowed.sum(dim=-1, keepdim=True)
 
 
-def decay(length: int, rate: float) -> Float[torch.Tensor, "T T"]:
+def decay(length: int, rate: float | int) -> Float[torch.Tensor, "T T"]:
     """Weights that shrink by the factor ``rate`` with every step back, each row summing to 1.
 
     ``w[i, j] = rate^(i − j) / Σ_k rate^(i − k)`` over j, k ≤ i. Rate 1 is the running mean; rate 0
     keeps only the newest value.
 
-    Raises ValueError unless 0 ≤ rate ≤ 1 and ``length`` is a positive integer. Cost: T² numbers.
+    Raises TypeError for a rate that is no number, ValueError unless 0 ≤ rate ≤ 1 and ``length`` is
+    a positive integer. Cost: T² numbers.
 
     >>> decay(3, 0.5)[2] * 7
     tensor([1., 2., 4.])
     """
+    rate = _checks.number("rate", rate)
     if not 0 <= rate <= 1:
         raise ValueError(f"rate must lie between 0 and 1, got {rate!r}")
     allowed = causal_mask(length)
@@ -85,15 +88,19 @@ def decay(length: int, rate: float) -> Float[torch.Tensor, "T T"]:
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-def aggregate(weights: torch.Tensor, values: torch.Tensor) -> Float[torch.Tensor, "*batch Tq d_v"]:
+def aggregate(
+    weights: Float[torch.Tensor, "*weights_batch Tq Tk"],
+    values: Float[torch.Tensor, "*values_batch Tk d_v"],
+) -> Float[torch.Tensor, "*batch Tq d_v"]:
     """The operation of this book: ``weights @ values``.
 
     ``out[i] = Σ_j weights[i, j] · values[j]``: row i of the output is the sum of the value rows,
     each times its weight. ``weights`` is (…, Tq, Tk), ``values`` is (…, Tk, d_v), the result
     (…, Tq, d_v); leading axes broadcast.
 
-    Raises ValueError when Tk differs or either has fewer than two axes, TypeError when the dtypes
-    differ. Cost: Tq·Tk·d_v multiplications and as many additions.
+    Raises TypeError for anything but two floating tensors of one dtype, ValueError when Tk or the
+    devices differ, either has fewer than two axes, or the leading axes do not broadcast. Cost:
+    Tq·Tk·d_v multiplications and as many additions.
 
     >>> aggregate(torch.tensor([[0.5, 0.5]]), torch.tensor([[2.0, 8.0], [4.0, 10.0]]))
     tensor([[3., 9.]])
@@ -103,7 +110,7 @@ def aggregate(weights: torch.Tensor, values: torch.Tensor) -> Float[torch.Tensor
 
 
 def aggregate_by_loops(
-    weights: torch.Tensor, values: torch.Tensor
+    weights: Float[torch.Tensor, "Tq Tk"], values: Float[torch.Tensor, "Tk d_v"]
 ) -> Float[torch.Tensor, "Tq d_v"]:
     """:func:`aggregate` for one (Tq, Tk) and one (Tk, d_v) matrix, one value row at a time.
 
@@ -113,7 +120,7 @@ def aggregate_by_loops(
     _check(weights, values)
     if weights.ndim != 2 or values.ndim != 2:
         raise ValueError(
-            "the loop takes one matrix each: expected (Tq, Tk) and (Tk, d_v), got "
+            "the loop takes one matrix each: expected weights (Tq, Tk) and values (Tk, d_v), got "
             f"{tuple(weights.shape)} and {tuple(values.shape)}"
         )
     out = values.new_zeros(weights.shape[0], values.shape[1])
@@ -123,13 +130,21 @@ def aggregate_by_loops(
     return out
 
 
-def _check(weights: torch.Tensor, values: torch.Tensor) -> None:
-    if weights.ndim < 2 or values.ndim < 2 or weights.shape[-1] != values.shape[-2]:
+def _check(weights: object, values: object) -> None:
+    _checks.floating("weights", weights)
+    _checks.floating("values", values)
+    w, v = tuple(weights.shape), tuple(values.shape)
+    if len(w) < 2 or len(v) < 2 or w[-1] != v[-2]:
         raise ValueError(
             "expected weights (…, Tq, Tk) and values (…, Tk, d_v) with the same Tk, got "
-            f"{tuple(weights.shape)} and {tuple(values.shape)}"
+            f"{w} and {v}"
         )
     if weights.dtype != values.dtype:
         raise TypeError(
             f"expected weights and values of one dtype, got {weights.dtype} and {values.dtype}"
+        )
+    _checks.like("values", values, "weights", weights)
+    if not _checks.broadcast(w[:-2], v[:-2]):
+        raise ValueError(
+            f"expected leading axes of weights and values that broadcast, got {w} and {v}"
         )

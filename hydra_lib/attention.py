@@ -9,46 +9,39 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from hydra_lib import _checks
+from hydra_lib._steps import html_table, shape_table
 from hydra_lib.boltzmann import probabilities
-from hydra_lib.masking import apply_mask, check_mask
+from hydra_lib.masking import apply_mask, causal_mask, check_mask
 
-__all__ = [
-    "Trace",
-    "fused_attention",
-    "scaled_dot_product_attention",
-    "shape_table",
-    "trace",
-]
+__all__ = ["Trace", "fused_attention", "scaled_dot_product_attention", "trace"]
 
 Temperature = float | int | None
-
-
-def shape_table(steps: tuple) -> str:
-    """A named tuple of tensors as a table of names and shapes."""
-    wide = max(map(len, steps._fields))
-    rows = zip(steps._fields, steps, strict=True)
-    return "\n".join(f"{name:<{wide}}  {tuple(tensor.shape)}" for name, tensor in rows)
 
 
 class Trace(NamedTuple):
     """The five steps of attention. Printed, it is the table of their shapes."""
 
-    scores: Float[torch.Tensor, "*batch Tq Tk"]  # q @ kᵀ
-    scaled: Float[torch.Tensor, "*batch Tq Tk"]  # scores / τ
-    masked: Float[torch.Tensor, "*batch Tq Tk"]  # −∞ where not allowed
-    weights: Float[torch.Tensor, "*batch Tq Tk"]  # softmax over the keys
-    output: Float[torch.Tensor, "*batch Tq d_v"]  # weights @ v
+    scores: Float[torch.Tensor, "*batch Tq Tk"]
+    scaled: Float[torch.Tensor, "*batch Tq Tk"]
+    masked: Float[torch.Tensor, "*batch Tq Tk"]
+    weights: Float[torch.Tensor, "*batch Tq Tk"]
+    output: Float[torch.Tensor, "*batch Tq d_v"]
 
+    formulas = "q kᵀ", "scores / τ", "−∞ where not allowed", "softmax over the keys", "weights v"
     __repr__ = shape_table
+    _repr_html_ = html_table
 
 
 def scaled_dot_product_attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    mask: torch.Tensor | None = None,
+    q: Float[torch.Tensor, "*q_batch Tq d_k"],
+    k: Float[torch.Tensor, "*k_batch Tk d_k"],
+    v: Float[torch.Tensor, "*v_batch Tk d_v"],
+    mask: Bool[torch.Tensor, "*mask"] | None = None,
+    causal: bool = False,
+    *,
     temperature: Temperature = None,
 ) -> Float[torch.Tensor, "*batch Tq d_v"]:
     """Each query's mean of the values, under the Boltzmann distribution of its scores.
@@ -56,13 +49,17 @@ def scaled_dot_product_attention(
     ``out = softmax(q kᵀ / τ) v``, the softmax over the keys.
 
     ``q`` is (…, Tq, d_k), ``k`` is (…, Tk, d_k), ``v`` is (…, Tk, d_v); leading axes broadcast.
-    ``mask`` is boolean, True = may attend, and broadcasts to (…, Tq, Tk); a query with no key to
-    attend to gets zeros. ``temperature`` is a number τ, √d_k unless given; τ = 0 looks up the best
-    key (ties share), τ = ∞ takes the plain mean. Same dtype and device come back.
+    ``mask`` is boolean, True = may attend, and broadcasts to (…, Tq, Tk); ``causal`` forbids every
+    key that stands after its query, and needs Tq = Tk; both together mean both. A query with no key
+    to attend to gets zeros. ``temperature`` is a number τ, √d_k unless given; τ = 0 looks up the
+    best key (ties share), τ = ∞ takes the plain mean. Same dtype and device come back; 16-bit types
+    are computed in float32 and rounded once.
 
-    Raises TypeError for q, k, v that are not of one floating dtype, a mask that is not boolean or a
-    temperature that is not a number; ValueError for other shapes, an axis of length 0, more than
-    one device, a mask that does not broadcast, τ < 0 or NaN, and scores that are NaN or overflow.
+    Raises TypeError for q, k, v that are not tensors of one floating dtype, a mask that is not
+    boolean, a ``causal`` that is neither True nor False or a temperature that is not a number;
+    ValueError for other shapes, an axis of length 0, more than one device or none (meta), a mask
+    that does not broadcast, τ < 0 or NaN, and scores that are NaN or overflow. Error: at most that
+    of torch's own function in the same dtype, twice over.
     Cost for each batch entry: 2·Tq·Tk·(d_k + d_v) FLOPs, one exponential a score, Tq·Tk numbers.
     Source: Vaswani et al. (2017), *Attention Is All You Need*, section 3.2.1.
 
@@ -72,61 +69,66 @@ def scaled_dot_product_attention(
     tensor([[6.],
             [8.]])
     """
-    tau = check_inputs(q, k, v, mask, temperature)
-    scores = _finite(q @ k.mT)  # (..., Tq, d_k) x (..., d_k, Tk) -> (..., Tq, Tk)
-    if mask is not None:
-        scores = apply_mask(scores, mask)
-    weights = probabilities(scores, tau)
-    return weights @ v  # (..., Tq, Tk) x (..., Tk, d_v) -> (..., Tq, d_v)
+    tau = check_inputs(q, k, v, mask, causal, temperature)
+    dtype, (q, k, v) = q.dtype, widened(q, k, v)
+    scores = scores_of(q, k)
+    weights = probabilities(forbid(scores, mask, causal), tau)
+    return (weights @ v).to(dtype)  # (..., Tq, Tk) x (..., Tk, d_v) -> (..., Tq, d_v)
 
 
 def fused_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None = None
+    q: Float[torch.Tensor, "*q_batch Tq d_k"],
+    k: Float[torch.Tensor, "*k_batch Tk d_k"],
+    v: Float[torch.Tensor, "*v_batch Tk d_v"],
+    mask: Bool[torch.Tensor, "*mask"] | None = None,
+    causal: bool = False,
 ) -> Float[torch.Tensor, "*batch Tq d_v"]:
     """:func:`scaled_dot_product_attention` at τ = √d_k by torch's own fused kernels.
 
     ``torch.nn.functional.scaled_dot_product_attention`` with this book's rule for a query that has
     no key to attend to: zeros, and zero gradients, on every device and in every version of torch.
-    The causal triangle is handed over by name, since kernels skip its empty half.
+    ``causal`` alone is handed over by name: kernels skip the empty half, and no mask is made. A
+    mask is data, whatever it holds, so a traced or compiled call works for another one as well.
 
-    Arguments and errors as there, but values are not looked at: NaN in, NaN out. Cost: the same
-    FLOPs, and no (Tq, Tk) matrix of floats is kept. Source: Dao et al. (2022), *FlashAttention*.
+    Arguments and errors as there, but values are not looked at: NaN in, NaN out, and meta tensors,
+    ``torch.compile``, ``torch.export`` and ``vmap`` will do. Cost: the same FLOPs; without a mask
+    no (Tq, Tk) matrix is kept, with one torch makes a matrix of floats of it. Source: Dao et al.
+    (2022), *FlashAttention*.
 
     >>> q = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> torch.equal(fused_attention(q, q, q, torch.zeros(2, 2).bool()), torch.zeros(2, 2))
     True
     """
-    check_inputs(q, k, v, mask, None)
-    return fused_unchecked(q, k, v, mask)
+    check_inputs(q, k, v, mask, causal, None, values=False)
+    return fused_unchecked(q, k, v, mask, causal)
 
 
-def fused_unchecked(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None
-) -> Float[torch.Tensor, "*batch Tq d_v"]:
+def fused_unchecked(q, k, v, mask: torch.Tensor | None, causal: bool) -> torch.Tensor:
     """:func:`fused_attention` for a caller that has done its checks."""
     if mask is None:
-        return F.scaled_dot_product_attention(q, k, v)
-    n = q.shape[-2]
-    if mask.shape == (n, n) and k.shape[-2] == n and torch.equal(mask, mask.new_ones(n, n).tril_()):
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
     mask = torch.atleast_2d(mask)
+    if causal:
+        mask = mask & causal_mask(q.shape[-2]).to(mask.device)
     alive = mask.any(-1, keepdim=True)  # (..., Tq, 1)
     out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | ~alive)
     return out.masked_fill(~alive, 0.0)
 
 
 def trace(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    mask: torch.Tensor | None = None,
+    q: Float[torch.Tensor, "*q_batch Tq d_k"],
+    k: Float[torch.Tensor, "*k_batch Tk d_k"],
+    v: Float[torch.Tensor, "*v_batch Tk d_v"],
+    mask: Bool[torch.Tensor, "*mask"] | None = None,
+    causal: bool = False,
+    *,
     temperature: Temperature = None,
 ) -> Trace:
     """:func:`scaled_dot_product_attention` with every intermediate kept.
 
     The scores are divided by τ before the softmax, which then runs at temperature 1: the same
     function, so the outputs agree to rounding. Arguments, errors and cost are the same too, but for
-    τ = 0, a ValueError here.
+    a ValueError where a step cannot be written down: τ = 0, or scores / τ beyond the dtype.
 
     >>> trace(torch.ones(2, 3), torch.ones(5, 3), torch.ones(5, 7))
     scores   (2, 5)
@@ -135,60 +137,83 @@ def trace(
     weights  (2, 5)
     output   (2, 7)
     """
-    tau = check_inputs(q, k, v, mask, temperature)
-    if tau == 0:
-        raise ValueError("the trace divides by the temperature: expected it in (0, ∞], got 0")
-    scores = _finite(q @ k.mT)  # (..., Tq, d_k) x (..., d_k, Tk) -> (..., Tq, Tk)
-    scaled = scores / tau
-    masked = scaled if mask is None else apply_mask(scaled, mask)
+    tau = check_inputs(q, k, v, mask, causal, temperature)
+    if torch.tensor(tau, dtype=_checks.wide(q.dtype)) == 0:
+        raise ValueError(
+            f"temperature must lie in (0, ∞], since the trace divides by it, got {tau}"
+        )
+    dtype, (q, k, v) = q.dtype, widened(q, k, v)
+    scores = _finite(scores_of(q, k), dtype)
+    scaled = _finite(scores / tau, dtype, "q @ kᵀ / temperature")
+    masked = forbid(scaled, mask, causal)
     weights = probabilities(masked)
-    return Trace(scores, scaled, masked, weights, weights @ v)
+    return Trace(*(x.to(dtype) for x in (scores, scaled, masked, weights, weights @ v)))
 
 
-def check_inputs(q, k, v, mask, temperature: Temperature) -> float | int:
-    """Refuse bad input, return the temperature."""
+def check_inputs(q, k, v, mask, causal, temperature, values=True) -> float | int:
+    """Refuse bad input, return the temperature; ``values`` for a caller that looks at them."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        _checks.tensor(name, x)
     if not (q.dtype == k.dtype == v.dtype and q.is_floating_point()):
         raise TypeError(
             f"q, k and v must have one floating dtype, got {q.dtype}, {k.dtype}, {v.dtype}"
         )
+    _checks.floating("q", q)
     if not q.device == k.device == v.device:
         raise ValueError(
             f"q, k and v must be on one device, got {q.device}, {k.device}, {v.device}"
         )
-    batch = _check_shapes(q.shape, k.shape, v.shape)
+    batch = _check_shapes(tuple(q.shape), tuple(k.shape), tuple(v.shape))
     if temperature is None:
         temperature = math.sqrt(q.shape[-1])
-    elif isinstance(temperature, bool) or not isinstance(temperature, float | int):
-        raise TypeError(f"temperature must be a number, got {type(temperature).__name__}")
-    elif not temperature >= 0:
+    elif not (temperature := _checks.number("temperature", temperature)) >= 0:
         raise ValueError(f"temperature must lie in [0, ∞], got {temperature}")
     if mask is not None:
         check_mask(mask, (*batch, q.shape[-2], k.shape[-2]), q.device)
+    check_causal(causal, q.shape[-2], k.shape[-2])
+    if values:
+        _checks.has_values(("q", q))
     return temperature
+
+
+def check_causal(causal: object, queries: int, keys: int) -> None:
+    if _checks.flag("causal", causal) and queries != keys:
+        raise ValueError(f"causal needs as many queries as keys, got Tq={queries}, Tk={keys}")
+
+
+def forbid(scores: torch.Tensor, mask: torch.Tensor | None, causal: bool) -> torch.Tensor:
+    """The scores with −∞ where the mask or the causal order does not allow the key."""
+    if mask is not None:
+        scores = apply_mask(scores, mask)
+    if causal:
+        scores = apply_mask(scores, causal_mask(scores.shape[-1]).to(scores.device))
+    return scores
+
+
+def widened(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """In the dtype that sums are taken in: float32 for the 16-bit types."""
+    return tuple(x.to(_checks.wide(x.dtype)) for x in tensors)
 
 
 def _check_shapes(q: tuple, k: tuple, v: tuple) -> tuple:
     """Refuse shapes that do not fit, return the leading axes of the scores."""
-    try:
-        fits = q[-1] == k[-1] and k[-2] == v[-2] and len(q) > 1 and 0 not in q + k + v
-        batch = q[:-2]
-        if not batch == k[:-2] == v[:-2]:
-            batch = torch.broadcast_shapes(batch, k[:-2])
-            torch.broadcast_shapes(batch, v[:-2])
-    except (IndexError, RuntimeError):
-        fits = False
-    if not fits:
+    fits = min(map(len, (q, k, v))) > 1 and q[-1] == k[-1] and k[-2] == v[-2] and 0 not in q + k + v
+    if not (fits and _checks.broadcast(q[:-2], k[:-2], v[:-2])):
         raise ValueError(
             "expected q (…, Tq, d_k), k (…, Tk, d_k) and v (…, Tk, d_v), no axis of length 0 and "
-            f"leading axes that broadcast, got {tuple(q)}, {tuple(k)} and {tuple(v)}"
+            f"leading axes that broadcast, got {q}, {k} and {v}"
         )
-    return batch
+    return tuple(torch.broadcast_shapes(q[:-2], k[:-2]))
 
 
-def _finite(scores: torch.Tensor) -> torch.Tensor:
+def scores_of(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    return _finite(q @ k.mT, q.dtype)  # (..., Tq, d_k) x (..., d_k, Tk) -> (..., Tq, Tk)
+
+
+def _finite(scores: torch.Tensor, dtype: torch.dtype, what: str = "q @ kᵀ") -> torch.Tensor:
     """−∞ would pass for a forbidden key, so an overflow must not get through."""
-    if not scores.isfinite().all():
+    if not scores.to(dtype).isfinite().all():
         raise ValueError(
-            f"q @ kᵀ must be finite: got NaN or ±∞, from q and k or by overflow in {scores.dtype}"
+            f"{what} must be finite: got NaN or ±∞, from q and k or by overflow in {dtype}"
         )
     return scores

@@ -8,11 +8,14 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from hydra_lib.attention import check_inputs, shape_table, trace
+from hydra_lib import _checks
+from hydra_lib._steps import html_table, shape_table
+from hydra_lib.attention import check_inputs, forbid, scores_of, widened
+from hydra_lib.boltzmann import probabilities
 from hydra_lib.heads import merge_heads, split_heads
-from hydra_lib.multihead import MultiHeadAttention
+from hydra_lib.multihead import MultiHeadAttention, check_plain
 
 __all__ = [
     "AttentionGradients",
@@ -26,23 +29,30 @@ __all__ = [
 class AttentionGradients(NamedTuple):
     """The steps of attention's backward pass. Printed, it is the table of their shapes."""
 
-    weights: Float[torch.Tensor, "*scores Tq Tk"]  # P, of the forward pass
-    grad_v: Float[torch.Tensor, "*v_batch Tk d_v"]  # dV = Pᵀ dO
-    grad_weights: Float[torch.Tensor, "*batch Tq Tk"]  # dP = dO Vᵀ
-    delta: Float[torch.Tensor, "*batch Tq"]  # δ_i = Σ_j P_ij dP_ij = dO_i · O_i
-    grad_scaled: Float[torch.Tensor, "*batch Tq Tk"]  # dS = P ∘ (dP − δ), S = Q Kᵀ / τ
-    grad_q: Float[torch.Tensor, "*q_batch Tq d_k"]  # dQ = dS K / τ
-    grad_k: Float[torch.Tensor, "*k_batch Tk d_k"]  # dK = dSᵀ Q / τ
+    weights: Float[torch.Tensor, "*scores Tq Tk"]
+    grad_v: Float[torch.Tensor, "*v_batch Tk d_v"]
+    grad_weights: Float[torch.Tensor, "*batch Tq Tk"]
+    delta: Float[torch.Tensor, "*batch Tq"]
+    grad_scaled: Float[torch.Tensor, "*batch Tq Tk"]
+    grad_q: Float[torch.Tensor, "*q_batch Tq d_k"]
+    grad_k: Float[torch.Tensor, "*k_batch Tk d_k"]
 
+    formulas = (
+        *("P, of the forward pass", "dV = Pᵀ dO", "dP = dO Vᵀ", "δ_i = Σ_j P_ij dP_ij"),
+        *("dS = P ∘ (dP − δ), S = Q Kᵀ / τ", "dQ = dS K / τ", "dK = dSᵀ Q / τ"),
+    )
     __repr__ = shape_table
+    _repr_html_ = html_table
 
 
 def attention_backward(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    grad_output: torch.Tensor,
-    mask: torch.Tensor | None = None,
+    q: Float[torch.Tensor, "*q_batch Tq d_k"],
+    k: Float[torch.Tensor, "*k_batch Tk d_k"],
+    v: Float[torch.Tensor, "*v_batch Tk d_v"],
+    grad_output: Float[torch.Tensor, "*batch Tq d_v"],
+    mask: Bool[torch.Tensor, "*mask"] | None = None,
+    causal: bool = False,
+    *,
     temperature: float | int | None = None,
 ) -> AttentionGradients:
     """Gradients of :func:`hydra_lib.attention.scaled_dot_product_attention`, with every step kept.
@@ -52,10 +62,12 @@ def attention_backward(
     has P = 0, so nothing flows through it; a query with no key to attend to gets zeros.
 
     ``grad_output`` is (…, Tq, d_v) like the output, the other arguments are those of the forward
-    pass. Each gradient has the shape of its tensor: broadcast axes are summed.
+    pass. Each gradient has the shape of its tensor: broadcast axes are summed. 16-bit types are
+    computed in float32, and every step is rounded once.
 
     Raises as the forward pass, TypeError for a ``grad_output`` of another dtype, ValueError for
-    another shape or device and for τ = 0, where the output jumps. Cost: :func:`backward_flops`
+    another shape or device and for τ = 0, where the output jumps. Error: at most that of torch's
+    own gradient in the same dtype, twice over. Cost: :func:`backward_flops`
     after one forward pass; 3·Tq·Tk numbers. Source: Dao et al. (2022), *FlashAttention*,
     appendix B.2.
 
@@ -68,20 +80,28 @@ def attention_backward(
     grad_q        (2, 3)
     grad_k        (5, 3)
     """
-    tau = check_backward(q, k, v, mask, temperature, grad_output)
-    weights = trace(q, k, v, mask, temperature).weights
-    return gradients_from_weights(q, k, v, weights, grad_output, tau)
+    tau = check_backward(q, k, v, mask, causal, temperature, grad_output)
+    dtype, (q, k, v, grad_output) = q.dtype, widened(q, k, v, grad_output)
+    weights = probabilities(forbid(scores_of(q, k), mask, causal), tau)
+    steps = gradients_from_weights(q, k, v, weights, grad_output, tau)
+    return AttentionGradients(*(x.to(dtype) for x in steps))
 
 
 def gradients_from_weights(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    weights: torch.Tensor,
-    grad_output: torch.Tensor,
-    tau: float | int,
+    q: Float[torch.Tensor, "*q_batch Tq d_k"],
+    k: Float[torch.Tensor, "*k_batch Tk d_k"],
+    v: Float[torch.Tensor, "*v_batch Tk d_v"],
+    weights: Float[torch.Tensor, "*scores Tq Tk"],
+    grad_output: Float[torch.Tensor, "*batch Tq d_v"],
+    temperature: float | int,
 ) -> AttentionGradients:
-    """:func:`attention_backward` for a caller that kept the weights; nothing is checked."""
+    """:func:`attention_backward` for a caller that kept the weights, (…, Tq, Tk), and knows τ.
+
+    Errors as there; the weights are believed. Every step is computed in the dtype of ``q``.
+    """
+    tau = check_backward(q, k, v, None, False, temperature, grad_output)
+    rows = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+    _checks.like("weights", weights, "q", q, (*rows, q.shape[-2], k.shape[-2]))
     grad_v = weights.mT @ grad_output  # (..., Tk, Tq) x (..., Tq, d_v) -> (..., Tk, d_v)
     grad_weights = grad_output @ v.mT  # (..., Tq, d_v) x (..., d_v, Tk) -> (..., Tq, Tk)
     delta = (weights * grad_weights).sum(-1)  # (..., Tq, Tk) -> (..., Tq)
@@ -101,11 +121,12 @@ def gradients_from_weights(
 
 def multi_head_backward(
     layer: MultiHeadAttention,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    grad_output: torch.Tensor,
-    mask: torch.Tensor | None = None,
+    query: Float[torch.Tensor, "*batch Tq d_model"],
+    key: Float[torch.Tensor, "*batch Tk d_model"],
+    value: Float[torch.Tensor, "*batch Tk d_model"],
+    grad_output: Float[torch.Tensor, "*batch Tq d_model"],
+    mask: Bool[torch.Tensor, "*mask"] | None = None,
+    causal: bool = False,
 ) -> dict[str, torch.Tensor]:
     """Gradients of a :class:`hydra_lib.multihead.MultiHeadAttention`, by name.
 
@@ -125,11 +146,10 @@ def multi_head_backward(
     >>> list(multi_head_backward(layer, x, x, x, torch.ones(3, 4)))
     ['query', 'key', 'value', 'W_q.weight', 'W_k.weight', 'W_v.weight', 'W_o.weight']
     """
-    if type(layer) is not MultiHeadAttention:
-        raise TypeError(f"expected a plain MultiHeadAttention, got {type(layer).__name__}")
-    layer.check_inputs(query, key, value, mask)
-    check_like("grad_output", grad_output, query, query.shape)
-    steps, h = layer.trace(query, key, value, mask), layer.config.n_heads
+    check_plain(layer)
+    layer.check_inputs(query, key, value, mask, causal)
+    _checks.like("grad_output", grad_output, "the inputs", query, query.shape)
+    steps, h = layer.trace(query, key, value, mask, causal), layer.config.n_heads
     # (..., Tq, d_model) x (d_model, d_model) -> (..., Tq, d_model) -> (..., h, Tq, d_k)
     grad_heads = split_heads(grad_output @ layer.W_o.weight, h)
     kept = steps.q_heads, steps.k_heads, steps.v_heads, steps.weights
@@ -154,7 +174,8 @@ def backward_flops(
 
     Each product of the forward pass, Q Kᵀ and P V, sends a gradient to both of its factors: twice
     the FLOPs. Making the scores again with ``recompute`` is one product more: 2.5 times in all
-    when d_k = d_v. Softmax, δ and scaling are left out.
+    when d_k = d_v. Softmax, δ and scaling are left out. Raises ValueError for what is not a
+    positive integer, TypeError for a ``recompute`` that is neither True nor False.
 
     >>> forward = 2 * 5 * 7 * (16 + 16)
     >>> sum(backward_flops(5, 7, 16, 16).values()) / forward
@@ -162,26 +183,21 @@ def backward_flops(
     >>> sum(backward_flops(5, 7, 16, 16, recompute=True).values()) / forward
     2.5
     """
+    sizes = {"queries": queries, "keys": keys, "d_k": d_k, "d_v": d_v, "batch": batch}
+    queries, keys, d_k, d_v, batch = (_checks.integer(*size) for size in sizes.items())
+    recompute = _checks.flag("recompute", recompute)
     pairs = 2 * batch * queries * keys  # a multiplication and an addition each
     again = {"scores": pairs * d_k} if recompute else {}
     by_value = {"grad_v": pairs * d_v, "grad_weights": pairs * d_v}
     return again | by_value | {"grad_q": pairs * d_k, "grad_k": pairs * d_k}
 
 
-def check_backward(q, k, v, mask, temperature, grad_output) -> float | int:
+def check_backward(q, k, v, mask, causal, temperature, grad_output) -> float | int:
     """Refuse bad input, return the temperature."""
-    tau = check_inputs(q, k, v, mask, temperature)
-    if tau == 0:
-        raise ValueError("attention jumps at temperature 0: expected it in (0, ∞], got 0")
+    tau = check_inputs(q, k, v, mask, causal, temperature)
+    if torch.tensor(tau, dtype=_checks.wide(q.dtype)) == 0:
+        raise ValueError(f"temperature must lie in (0, ∞], since attention jumps at 0, got {tau}")
     batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
-    check_like("grad_output", grad_output, q, (*batch, q.shape[-2], v.shape[-1]))
+    shape = (*batch, q.shape[-2], v.shape[-1])
+    _checks.like("grad_output", grad_output, "the inputs", q, shape)
     return tau
-
-
-def check_like(name: str, x: torch.Tensor, like: torch.Tensor, shape: tuple) -> None:
-    if x.dtype != like.dtype:
-        raise TypeError(f"{name} must be {like.dtype} like the inputs, got {x.dtype}")
-    if x.device != like.device:
-        raise ValueError(f"{name} is on {x.device}, the inputs are on {like.device}")
-    if x.shape != shape:
-        raise ValueError(f"{name} must have shape {tuple(shape)}, got {tuple(x.shape)}")

@@ -5,9 +5,11 @@ its exponential, and with it the weight, is exactly zero.
 """
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Integer
 
-__all__ = ["apply_mask", "causal_mask", "check_mask", "padding_mask", "window_mask"]
+from hydra_lib import _checks
+
+__all__ = ["apply_mask", "causal_mask", "padding_mask", "window_mask"]
 
 
 def causal_mask(length: int) -> Bool[torch.Tensor, "T T"]:
@@ -16,7 +18,8 @@ def causal_mask(length: int) -> Bool[torch.Tensor, "T T"]:
     ``mask[i, j] = (j ≤ i)``, with query position i and key position j of a sequence of
     T = ``length`` positions.
 
-    Raises ValueError when ``length`` is not a positive integer. Cost: T² booleans.
+    Raises ValueError when ``length`` is not a positive integer, or T² booleans do not fit in
+    memory.
     Source: the decoder mask of Vaswani et al. (2017), *Attention Is All You Need*, section 3.2.3.
 
     >>> causal_mask(3).int()
@@ -33,7 +36,8 @@ def window_mask(length: int, width: int) -> Bool[torch.Tensor, "T T"]:
     ``mask[i, j] = (i − width < j ≤ i)`` for a sequence of T = ``length`` positions. A width of T
     or more is the causal mask.
 
-    Raises ValueError when either number is not a positive integer. Cost: T² booleans.
+    Raises ValueError when either number is not a positive integer. Cost: T² booleans, and a
+    ValueError when they do not fit in memory.
     Source: the sliding window of Beltagy, Peters and Cohan (2020), *Longformer*.
 
     >>> window_mask(4, 2).int()
@@ -42,61 +46,67 @@ def window_mask(length: int, width: int) -> Bool[torch.Tensor, "T T"]:
             [0, 1, 1, 0],
             [0, 0, 1, 1]], dtype=torch.int32)
     """
-    for name, value in (("length", length), ("width", width)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    steps_back = torch.arange(length)[:, None] - torch.arange(length)  # (T, T): i − j
-    return (steps_back >= 0) & (steps_back < width)
+    length, width = _checks.integer("length", length), _checks.integer("width", width)
+    _checks.fits("length", length, length)
+    square = torch.ones(length, length, dtype=torch.bool)  # (T, T)
+    return square.tril_().triu_(1 - width)
 
 
-def padding_mask(lengths: torch.Tensor, length: int) -> Bool[torch.Tensor, "B 1 T"]:
+def padding_mask(lengths: Integer[torch.Tensor, " B"], length: int) -> Bool[torch.Tensor, "B 1 T"]:
     """Every query of sequence b may attend to the first ``lengths[b]`` keys; the rest is padding.
 
     ``mask[b, 0, j] = (j < lengths[b])``. The middle axis has length 1 and broadcasts over queries,
     so ``causal_mask(T) & padding_mask(lengths, T)`` is the mask of a padded batch, (B, T, T).
 
-    ``lengths`` holds B integers between 0 and T = ``length``; a sequence of length 0 has only
-    fully masked rows. Raises TypeError for lengths that are not integers, ValueError for lengths
-    that are not one axis or fall outside 0 … T. Cost: B·T booleans.
+    ``lengths`` holds B integers of any width, between 0 and T = ``length``; a sequence of length 0
+    has only fully masked rows. Raises TypeError for lengths that are not a tensor of integers,
+    ValueError for lengths that are not one axis, fall outside 0 … T, or are on the meta device.
+    Cost: B·T booleans.
 
     >>> padding_mask(torch.tensor([1, 3]), 3).int()
     tensor([[[1, 0, 0]],
     <BLANKLINE>
             [[1, 1, 1]]], dtype=torch.int32)
     """
-    if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
-        raise TypeError(f"lengths must be integers, got {lengths.dtype}")
+    _checks.integers("lengths", lengths)
     if lengths.ndim != 1:
         raise ValueError(f"lengths must have one axis, (B,), got shape {tuple(lengths.shape)}")
-    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        raise ValueError(f"length must be a positive integer, got {length!r}")
-    if ((lengths < 0) | (lengths > length)).any():
-        raise ValueError(f"lengths must lie between 0 and {length}, got {lengths.tolist()}")
-    return (torch.arange(length, device=lengths.device) < lengths[:, None])[:, None]
+    length = _checks.integer("length", length)
+    _checks.fits("length", length)
+    _checks.has_values(("lengths", lengths))
+    wide = lengths.long()  # a small integer type may not hold ``length``
+    if ((wide < 0) | (wide > length)).any():
+        raise ValueError(
+            f"lengths must lie between 0 and {length}, got {_checks.shown(lengths.tolist())}"
+        )
+    return (torch.arange(length, device=lengths.device) < wide[:, None])[:, None]
 
 
-def apply_mask(scores: torch.Tensor, mask: torch.Tensor) -> Float[torch.Tensor, "*shape"]:
+def apply_mask(
+    scores: Float[torch.Tensor, "*shape"], mask: Bool[torch.Tensor, "*mask"]
+) -> Float[torch.Tensor, "*shape"]:
     """Replace every forbidden score by −∞.
 
     ``scores`` is (…, Tq, Tk), in any floating dtype; ``mask`` is boolean, True = may attend, and
     broadcasts to the shape of the scores. The result has the scores' shape, dtype and device.
 
-    Raises TypeError when the mask is not boolean (0/1 and −∞/0 masks mean opposite things in
-    different libraries, so neither is guessed) or the scores are not floating; ValueError when the
-    mask does not broadcast or lies on another device. Cost: one pass over the scores.
+    Raises TypeError when either is no tensor, the mask is not boolean (0/1 and −∞/0 masks mean
+    opposite things in different libraries, so neither is guessed) or the scores are not floating;
+    ValueError when the mask does not broadcast or lies on another device. Cost: one pass over the
+    scores.
 
     >>> apply_mask(torch.zeros(2, 2), causal_mask(2))
     tensor([[0., -inf],
             [0., 0.]])
     """
-    if not scores.is_floating_point():
-        raise TypeError(f"scores must be floating point, got {scores.dtype}")
+    _checks.floating("scores", scores)
     check_mask(mask, scores.shape, scores.device)
     return scores.masked_fill(~mask, -torch.inf)
 
 
-def check_mask(mask: torch.Tensor, shape: tuple[int, ...], device: torch.device) -> None:
+def check_mask(mask: object, shape: tuple[int, ...], device: torch.device) -> None:
     """Refuse a mask that does not fit scores of this ``shape``, which need not be there yet."""
+    _checks.tensor("mask", mask)
     if mask.dtype != torch.bool:
         raise TypeError(f"mask must be torch.bool with True = may attend, got {mask.dtype}")
     if mask.device != device:
@@ -104,5 +114,5 @@ def check_mask(mask: torch.Tensor, shape: tuple[int, ...], device: torch.device)
     pairs = zip(reversed(mask.shape), reversed(shape), strict=False)  # leading axes may be missing
     if mask.ndim > len(shape) or any(m not in (1, s) for m, s in pairs):
         raise ValueError(
-            f"mask of shape {tuple(mask.shape)} does not broadcast to scores {tuple(shape)}"
+            f"mask must broadcast to scores {tuple(shape)}, got shape {tuple(mask.shape)}"
         )

@@ -7,10 +7,12 @@ not meet until W_o, which sums what each of them contributes.
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import nn
 
-from hydra_lib.attention import fused_unchecked, shape_table, trace
+from hydra_lib import _checks
+from hydra_lib._steps import html_table, shape_table
+from hydra_lib.attention import check_causal, fused_unchecked, trace
 from hydra_lib.heads import HeadConfig, merge_heads, split_heads
 from hydra_lib.masking import check_mask
 
@@ -20,21 +22,27 @@ __all__ = ["MultiHeadAttention", "MultiHeadTrace"]
 class MultiHeadTrace(NamedTuple):
     """Every step of multi-head attention. Printed, it is the table of their shapes."""
 
-    q: Float[torch.Tensor, "*batch Tq d_model"]  # query W_qᵀ
-    k: Float[torch.Tensor, "*batch Tk d_model"]  # key W_kᵀ
-    v: Float[torch.Tensor, "*batch Tk d_model"]  # value W_vᵀ
-    q_heads: Float[torch.Tensor, "*batch h Tq d_k"]  # split(q)
-    k_heads: Float[torch.Tensor, "*batch h Tk d_k"]  # split(k)
-    v_heads: Float[torch.Tensor, "*batch h Tk d_k"]  # split(v)
-    scores: Float[torch.Tensor, "*batch h Tq Tk"]  # q_heads @ k_headsᵀ
-    scaled: Float[torch.Tensor, "*batch h Tq Tk"]  # scores / √d_k
-    masked: Float[torch.Tensor, "*batch h Tq Tk"]  # −∞ where not allowed
-    weights: Float[torch.Tensor, "*batch h Tq Tk"]  # softmax over the keys
-    heads: Float[torch.Tensor, "*batch h Tq d_k"]  # weights @ v_heads
-    merged: Float[torch.Tensor, "*batch Tq d_model"]  # merge(heads)
-    output: Float[torch.Tensor, "*batch Tq d_model"]  # merged W_oᵀ
+    q: Float[torch.Tensor, "*batch Tq d_model"]
+    k: Float[torch.Tensor, "*batch Tk d_model"]
+    v: Float[torch.Tensor, "*batch Tk d_model"]
+    q_heads: Float[torch.Tensor, "*batch h Tq d_k"]
+    k_heads: Float[torch.Tensor, "*batch h Tk d_k"]
+    v_heads: Float[torch.Tensor, "*batch h Tk d_k"]
+    scores: Float[torch.Tensor, "*batch h Tq Tk"]
+    scaled: Float[torch.Tensor, "*batch h Tq Tk"]
+    masked: Float[torch.Tensor, "*batch h Tq Tk"]
+    weights: Float[torch.Tensor, "*batch h Tq Tk"]
+    heads: Float[torch.Tensor, "*batch h Tq d_k"]
+    merged: Float[torch.Tensor, "*batch Tq d_model"]
+    output: Float[torch.Tensor, "*batch Tq d_model"]
 
+    formulas = (
+        *("query W_qᵀ", "key W_kᵀ", "value W_vᵀ", "split(q)", "split(k)", "split(v)"),
+        *("q_heads k_headsᵀ", "scores / √d_k", "−∞ where not allowed", "softmax over the keys"),
+        *("weights v_heads", "merge(heads)", "merged W_oᵀ"),
+    )
     __repr__ = shape_table
+    _repr_html_ = html_table
 
 
 class MultiHeadAttention(nn.Module):
@@ -45,21 +53,23 @@ class MultiHeadAttention(nn.Module):
     to head i, and those columns of W_o. Each W is (d_model, d_model), stored as
     ``torch.nn.Linear`` stores it: output axis first.
 
-    Their entries are drawn from ``generator``, uniform with variance 1 / d_model: inputs of unit
-    variance give queries, keys and values of unit variance. With ``bias``, each W has one, 0 at
-    first.
+    Their entries are drawn from ``generator``, torch's global one unless given, uniform with
+    variance 1 / d_model: inputs of unit variance give queries, keys and values of unit variance.
+    With ``bias``, each W has one, 0 at first.
 
     The call takes ``query`` (…, Tq, d_model), ``key`` and ``value`` (…, Tk, d_model), with the same
     leading axes, and gives (…, Tq, d_model); ``layer(x, x, x)`` is self-attention.
 
     One rule for masks: boolean, True = may attend, with the axes of the inputs, (…, Tq, Tk), and
     valid for every head; or with one axis more, (…, h, Tq, Tk), a mask for each head. Leading axes
-    may be left out or have length 1. A position that may attend to nothing gets zeros before W_o.
+    may be left out or have length 1. ``causal`` forbids what comes later, needs Tq = Tk, and keeps
+    no mask; with a mask, both hold. A position that may attend to nothing gets zeros before W_o.
 
-    Raises TypeError for inputs of another dtype than the weights or a mask that is not boolean;
-    ValueError for other shapes, an axis of length 0, another device, a mask that does not
-    broadcast. Cost: :meth:`hydra_lib.heads.HeadConfig.flops`. Source: Vaswani et al. (2017),
-    section 3.2.2; initial weights, Glorot and Bengio (2010).
+    Raises TypeError for a ``config`` that is none, inputs that are not tensors of the weights'
+    dtype (under autocast, of any floating one) or a mask that is not boolean; ValueError for other
+    shapes, an axis of length 0, another device, a mask that does not broadcast. Cost:
+    :meth:`hydra_lib.heads.HeadConfig.flops`. Source: Vaswani et al. (2017), section 3.2.2; initial
+    weights, Glorot and Bengio (2010).
 
     >>> layer = MultiHeadAttention(HeadConfig(8, 2), generator=torch.Generator().manual_seed(0))
     >>> x = torch.ones(3, 5, 8)
@@ -67,56 +77,96 @@ class MultiHeadAttention(nn.Module):
     torch.Size([3, 5, 8])
     """
 
-    def __init__(self, config: HeadConfig, bias: bool = False, *, generator: torch.Generator):
+    def __init__(
+        self, config: HeadConfig, bias: bool = False, *, generator: torch.Generator | None = None
+    ):
         super().__init__()
+        self._check_config(config, bias)
+        if generator is not None:
+            _checks.generator(generator)
         self.config = config
-        d = config.d_model
+        d, device = config.d_model, None if generator is None else generator.device
+        _checks.fits("config", d, d)
         for name in ("W_q", "W_k", "W_v", "W_o"):
-            projection = nn.utils.skip_init(nn.Linear, d, d, bias, device=generator.device)
+            projection = nn.utils.skip_init(nn.Linear, d, d, bool(bias), device=device)
             nn.init.xavier_uniform_(projection.weight, generator=generator)
             if bias:
                 nn.init.zeros_(projection.bias)
             self.add_module(name, projection)
 
+    @classmethod
+    def _check_config(cls, config: object, bias: object) -> None:
+        """Refuse what is no configuration; two numbers, as other libraries take them, above all."""
+        if not isinstance(config, HeadConfig):
+            numbers = ", ".join(_checks.shown(x) for x in (config, bias) if isinstance(x, int))
+            write = f": write {cls.__name__}(HeadConfig({numbers}))" if numbers.count(",") else ""
+            raise TypeError(f"config must be a HeadConfig, got {type(config).__name__}{write}")
+        _checks.flag("bias", bias)
+
     def forward(
         self,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        mask: torch.Tensor | None = None,
+        query: Float[torch.Tensor, "*batch Tq d_model"],
+        key: Float[torch.Tensor, "*batch Tk d_model"],
+        value: Float[torch.Tensor, "*batch Tk d_model"],
+        mask: Bool[torch.Tensor, "*mask"] | None = None,
+        causal: bool = False,
         return_weights: bool = False,
     ):
         """The output, by fused kernels; ``return_weights`` adds the weights, (…, h, Tq, Tk)."""
-        if return_weights:
-            steps = self.trace(query, key, value, mask)
+        if _checks.flag("return_weights", return_weights):
+            steps = self.trace(query, key, value, mask, causal)
             return steps.output, steps.weights
-        mask = self.check_inputs(query, key, value, mask)
-        heads = fused_unchecked(*self.split(*self.project(query, key, value)), mask)
+        mask = self.check_inputs(query, key, value, mask, causal)
+        heads = fused_unchecked(*self.split(*self.project(query, key, value)), mask, causal)
         return self.W_o(merge_heads(heads))
 
-    def trace(self, query, key, value, mask=None) -> MultiHeadTrace:
+    def trace(
+        self,
+        query: Float[torch.Tensor, "*batch Tq d_model"],
+        key: Float[torch.Tensor, "*batch Tk d_model"],
+        value: Float[torch.Tensor, "*batch Tk d_model"],
+        mask: Bool[torch.Tensor, "*mask"] | None = None,
+        causal: bool = False,
+    ) -> MultiHeadTrace:
         """The same output by the plain path, with every step kept. Arguments as for the call."""
-        mask = self.check_inputs(query, key, value, mask)
+        mask = self.check_inputs(query, key, value, mask, causal)
         wide = self.project(query, key, value)
         split = self.split(*wide)
-        *attention, heads = trace(*split, mask)
+        *attention, heads = trace(*split, mask, causal)
         merged = merge_heads(heads)
         return MultiHeadTrace(*wide, *split, *attention, heads, merged, self.W_o(merged))
 
-    def project(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> tuple:
+    def project(
+        self,
+        query: Float[torch.Tensor, "*batch Tq d_model"],
+        key: Float[torch.Tensor, "*batch Tk d_model"],
+        value: Float[torch.Tensor, "*batch Tk d_model"],
+    ) -> tuple:
         """Queries, keys and values of all heads side by side, each (…, T, d_model)."""
+        self.check_inputs(query, key, value, None, False)
         return self.W_q(query), self.W_k(key), self.W_v(value)
 
-    def split(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple:
+    def split(
+        self,
+        q: Float[torch.Tensor, "*batch Tq d_model"],
+        k: Float[torch.Tensor, "*batch Tk d_model"],
+        v: Float[torch.Tensor, "*batch Tk d_model"],
+    ) -> tuple:
         """What :meth:`project` gives, head by head, each (…, h, T, d_k)."""
+        for name, x in (("q", q), ("k", k), ("v", v)):
+            self._check_wide(name, x)
         return tuple(split_heads(x, self.config.n_heads) for x in (q, k, v))
 
-    def combine(self, heads: torch.Tensor) -> Float[torch.Tensor, "*batch Tq d_model"]:
+    def combine(
+        self, heads: Float[torch.Tensor, "*batch h Tq d_k"]
+    ) -> Float[torch.Tensor, "*batch Tq d_model"]:
         """The output, from the output of each head, (…, h, Tq, d_k): ``merge(heads) W_oᵀ``."""
         self._check_heads(heads)
         return self.W_o(merge_heads(heads))
 
-    def contributions(self, heads: torch.Tensor) -> Float[torch.Tensor, "*batch h Tq d_model"]:
+    def contributions(
+        self, heads: Float[torch.Tensor, "*batch h Tq d_k"]
+    ) -> Float[torch.Tensor, "*batch h Tq d_model"]:
         """What each head adds to the output: ``heads[i] @ W_O[i]``, with W_O = W_oᵀ.
 
         W_O[i] is the (d_k, d_model) block of rows that meets head i. The sum over the heads, plus
@@ -131,8 +181,15 @@ class MultiHeadAttention(nn.Module):
         """The same layer with a copy of the weights of a ``torch.nn.MultiheadAttention``.
 
         Raises ValueError for what this layer does not have: other widths for keys and values,
-        dropout, ``add_bias_kv``, ``add_zero_attn``. Inputs here are always batch first.
+        dropout, ``add_bias_kv``, ``add_zero_attn``; TypeError for another kind of module, and for a
+        subclass of this layer, whose steps may be others. Inputs here are always batch first.
         """
+        _checks.instance("module", module, nn.MultiheadAttention)
+        if cls is not MultiHeadAttention:
+            raise TypeError(
+                f"torch.nn.MultiheadAttention has no counterpart for {cls.__name__}: expected "
+                "module to become a MultiHeadAttention, got another class"
+            )
         extras = {
             "kdim or vdim": module.in_proj_weight is None,
             "dropout": module.dropout > 0,
@@ -140,7 +197,10 @@ class MultiHeadAttention(nn.Module):
             "add_zero_attn": module.add_zero_attn,
         }
         if names := ", ".join(name for name, used in extras.items() if used):
-            raise ValueError(f"no counterpart here for {names} of torch.nn.MultiheadAttention")
+            raise ValueError(
+                "module must be a torch.nn.MultiheadAttention of nothing but four projections, "
+                f"got {names}"
+            )
         bias = module.in_proj_bias is not None
         config = HeadConfig(module.embed_dim, module.num_heads)
         layer = cls(config, bias, generator=torch.Generator())  # overwritten at once
@@ -154,8 +214,10 @@ class MultiHeadAttention(nn.Module):
     def to_torch(self) -> nn.MultiheadAttention:
         """A ``torch.nn.MultiheadAttention``, batch first, with a copy of the weights.
 
-        Its masks read the other way: there True = may *not* attend.
+        Its masks read the other way: there True = may *not* attend. Raises TypeError for a
+        subclass, whose steps may be others.
         """
+        check_plain(self)
         weight, bias, c = self.W_q.weight, self.W_q.bias is not None, self.config
         sizes, options = (c.d_model, c.n_heads), {"bias": bias, "batch_first": True}
         options |= {"dtype": weight.dtype, "device": weight.device}
@@ -168,33 +230,51 @@ class MultiHeadAttention(nn.Module):
         module.load_state_dict(state)
         return module
 
-    def _check_heads(self, heads: torch.Tensor) -> None:
+    def _check_heads(self, heads: object) -> None:
         h, d_k = self.config.n_heads, self.config.head_dim
+        self._check_like_weights("heads", heads)
         if heads.ndim < 3 or heads.shape[-3] != h or heads.shape[-1] != d_k:
             raise ValueError(f"heads must be (…, {h}, T, {d_k}), got {tuple(heads.shape)}")
 
-    def check_inputs(self, query, key, value, mask) -> torch.Tensor | None:
+    def _check_like_weights(self, name: str, x: object) -> None:
+        weight = self.W_q.weight
+        _checks.tensor(name, x)
+        # Autocast makes its own dtypes: what one layer gives, the next one takes.
+        here = x.is_floating_point() and x.device == weight.device and not x.is_meta
+        if here and torch.is_autocast_enabled(x.device.type):
+            return
+        _checks.like(name, x, "the weights", weight)
+
+    def _check_wide(self, name: str, x: object) -> None:
+        d = self.config.d_model
+        self._check_like_weights(name, x)
+        if x.ndim < 2 or x.shape[-1] != d or 0 in x.shape:
+            raise ValueError(
+                f"{name} must be (…, T, {d}) with no axis of length 0, got {tuple(x.shape)}"
+            )
+
+    def check_inputs(self, query, key, value, mask, causal) -> torch.Tensor | None:
         """Refuse bad input; return the mask with an axis for the heads."""
-        weight, d = self.W_q.weight, self.config.d_model
         roles = ("query", query), ("key", key), ("value", value)
         for name, x in roles[:1] if query is key is value else roles:  # one look at self-attention
-            if x.dtype != weight.dtype:
-                raise TypeError(f"{name} must be {weight.dtype} like the weights, got {x.dtype}")
-            if x.device != weight.device:
-                raise ValueError(f"{name} is on {x.device}, the weights are on {weight.device}")
-            if x.ndim < 2 or x.shape[-1] != d or 0 in x.shape:
-                raise ValueError(
-                    f"{name} must be (…, T, {d}) with no axis of length 0, got {tuple(x.shape)}"
-                )
+            self._check_wide(name, x)
         if query.shape[:-2] != key.shape[:-2] or key.shape != value.shape:
             raise ValueError(
                 "expected query (…, Tq, d_model), key and value (…, Tk, d_model) with the same "
                 f"leading axes, got {tuple(query.shape)}, {tuple(key.shape)}, {tuple(value.shape)}"
             )
+        check_causal(causal, query.shape[-2], key.shape[-2])
         if mask is None:
             return None
+        _checks.tensor("mask", mask)
         if 2 < mask.ndim <= query.ndim:
             mask = mask.unsqueeze(-3)  # (..., Tq, Tk) -> (..., 1, Tq, Tk): the same for every head
         shape = (*query.shape[:-2], self.config.n_heads, query.shape[-2], key.shape[-2])
         check_mask(mask, shape, query.device)
         return mask
+
+
+def check_plain(layer: object) -> None:
+    """Refuse a subclass: its steps may be others."""
+    if type(layer) is not MultiHeadAttention:
+        raise TypeError(f"layer must be a plain MultiHeadAttention, got {type(layer).__name__}")

@@ -3,7 +3,7 @@
 import torch
 from jaxtyping import Float
 
-from hydra_lib.heads import HeadConfig
+from hydra_lib import _checks
 from hydra_lib.multihead import MultiHeadAttention
 
 __all__ = ["RotaryAttention", "rotate"]
@@ -11,22 +11,24 @@ __all__ = ["RotaryAttention", "rotate"]
 BASE = 10_000.0
 
 
-def rotate(x: torch.Tensor) -> Float[torch.Tensor, "*batch T d"]:
+def rotate(x: Float[torch.Tensor, "*batch T d"]) -> Float[torch.Tensor, "*batch T d"]:
     """Turn each pair of neighbouring coordinates by an angle proportional to the position.
 
     ``(x[t, 2i], x[t, 2i+1])`` is turned by ``t · 10000^(−2i/d)`` radians, t = 0, 1, …. Turning q by
     its position and k by its own leaves a score that depends on their distance only:
     ``rotate(q)[s] · rotate(k)[t] = q · R(t − s) k``. Lengths do not change.
 
-    ``x`` is (…, T, d), floating. Raises ValueError for an odd d. Cost: 3 d FLOPs a position, and
-    the angles. Source: Su et al. (2021), *RoFormer*.
+    ``x`` is (…, T, d), floating. Raises TypeError for anything else than a floating tensor,
+    ValueError for an odd d. Cost: 3 d FLOPs a position, and the angles. Source: Su et al. (2021),
+    *RoFormer*.
 
     >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
+    _checks.floating("x", x)
     if x.ndim < 2 or x.shape[-1] % 2:
-        raise ValueError(f"expected (…, T, d) with an even d, got {tuple(x.shape)}")
+        raise ValueError(f"x must be (…, T, d) with an even d, got {tuple(x.shape)}")
     # Angles in float64: a float32 angle loses a digit with every tenfold of the position.
     wide = {"device": x.device, "dtype": torch.float64}
     even = torch.arange(0, x.shape[-1], 2, **wide)
@@ -42,17 +44,25 @@ class RotaryAttention(MultiHeadAttention):
     """:class:`hydra_lib.multihead.MultiHeadAttention` that knows positions.
 
     Queries and keys are turned after they are split into heads; values are not. Everything else,
-    arguments, masks, errors, cost, is as there. Raises ValueError for an odd head_dim.
+    arguments, masks, errors, cost, is as there. Raises ValueError for an odd head_dim; TypeError
+    for conversion from and to ``torch.nn.MultiheadAttention``, which knows no positions.
     """
 
-    def __init__(self, config: HeadConfig, bias: bool = False, *, generator: torch.Generator):
+    @classmethod
+    def _check_config(cls, config: object, bias: object) -> None:
+        super()._check_config(config, bias)
         if config.head_dim % 2:
             raise ValueError(
-                f"rotary positions turn pairs: head_dim must be even, got {config.head_dim}"
+                "config must have an even head_dim, since rotary positions turn pairs, got "
+                f"{config.head_dim}"
             )
-        super().__init__(config, bias, generator=generator)
 
-    def split(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple:
+    def split(
+        self,
+        q: Float[torch.Tensor, "*batch Tq d_model"],
+        k: Float[torch.Tensor, "*batch Tk d_model"],
+        v: Float[torch.Tensor, "*batch Tk d_model"],
+    ) -> tuple:
         """Heads of q, k and v, each (…, h, T, d_k), with q and k turned by their positions."""
         q, k, v = super().split(q, k, v)
         return rotate(q), rotate(k), v

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float
 
+from hydra_lib import _checks
 from hydra_lib.boltzmann import Temperature, entropy, jacobian
 
 __all__ = [
@@ -60,8 +61,9 @@ def dot_product_moments(
     σ_k. Their distribution does not matter. With zero means the variance is ``d_k σ_q² σ_k²``;
     only with unit variances besides is it d_k. Integers give an exact integer.
 
-    Raises ValueError when ``d_k`` is not a positive integer, a number is not finite or a standard
-    deviation is negative. Source: the variance of a product, Goodman (1960), *On the Exact
+    Raises TypeError for what is no number, ValueError when ``d_k`` is not a positive integer, a
+    number is not finite, a standard deviation is negative, or a moment is beyond a float.
+    Source: the variance of a product, Goodman (1960), *On the Exact
     Variance of Products*; for attention, Vaswani et al. (2017), section 3.2.1, footnote 4.
 
     >>> dot_product_moments(64)
@@ -69,9 +71,19 @@ def dot_product_moments(
     >>> dot_product_moments(256, sigma_q=2, sigma_k=2).variance
     4096.0
     """
-    _check(d_k, mu_q, mu_k, sigma_q, sigma_k)
-    variance = sigma_q**2 * sigma_k**2 + mu_q**2 * sigma_k**2 + mu_k**2 * sigma_q**2
-    return Moments(d_k * mu_q * mu_k, d_k * variance)
+    d_k, mu_q, mu_k, sigma_q, sigma_k = _check(d_k, mu_q, mu_k, sigma_q, sigma_k)
+    try:
+        variance = sigma_q**2 * sigma_k**2 + mu_q**2 * sigma_k**2 + mu_k**2 * sigma_q**2
+        moments = Moments(d_k * mu_q * mu_k, d_k * variance)
+        overflow = not all(map(math.isfinite, moments))
+    except OverflowError:
+        overflow = True
+    if overflow:
+        raise ValueError(
+            "expected mu_q, mu_k, sigma_q and sigma_k whose moments fit in a float, got "
+            f"{mu_q}, {mu_k}, {sigma_q} and {sigma_k}"
+        )
+    return moments
 
 
 def sample_scores(
@@ -90,47 +102,58 @@ def sample_scores(
     ``s[i, j] = q_i · k_ij``: every row has a query and ``keys`` keys of its own, so rows are
     independent of each other. Within a row the query is shared, as it is in attention; with one
     key a row all scores are independent. Symbols and errors as :func:`dot_product_moments`, and
-    ValueError for ``rows`` or ``keys`` that are not positive integers. The result has torch's
+    ValueError for ``rows`` or ``keys`` that are not positive integers or do not fit in memory,
+    TypeError for a generator that is none. The result has torch's
     default dtype and the generator's device. Cost: rows·keys·d_k random numbers, all held at once.
 
     >>> sample_scores(2, 3, 64, generator=torch.Generator().manual_seed(0)).shape
     torch.Size([2, 3])
     """
-    _check_count("rows", rows)
-    _check_count("keys", keys)
-    _check(d_k, mu_q, mu_k, sigma_q, sigma_k)
+    rows, keys = _checks.integer("rows", rows), _checks.integer("keys", keys)
+    d_k, mu_q, mu_k, sigma_q, sigma_k = _check(d_k, mu_q, mu_k, sigma_q, sigma_k)
+    _checks.generator(generator)
+    _checks.fits("rows, keys and d_k", rows, keys, d_k)
     device = generator.device
     q = mu_q + sigma_q * torch.randn(rows, d_k, 1, generator=generator, device=device)
     k = mu_k + sigma_k * torch.randn(rows, keys, d_k, generator=generator, device=device)
     return (k @ q).squeeze(-1)  # (rows, keys, d_k) x (rows, d_k, 1) -> (rows, keys)
 
 
-def measure_moments(scores: torch.Tensor) -> MeasuredMoments:
+def measure_moments(scores: Float[torch.Tensor, "*shape"]) -> MeasuredMoments:
     """Mean and variance of a sample, with the standard error of each, computed in float64.
 
     Over n independent scores, with m₂ and m₄ the second and fourth moment about the sample mean:
     ``mean ± √(m₂ / n)`` and ``n m₂ / (n − 1) ± √((m₄ − m₂²) / n)``. For large n the true value
     lies within two of these errors in 95 of 100 samples.
 
-    Raises TypeError for scores that are not floating, ValueError for fewer than two of them. Cost:
-    a few passes. Source: Cramér (1946), *Mathematical Methods of Statistics*, chapter 27.
+    Raises TypeError for scores that are not a floating tensor, ValueError for fewer than two of
+    them and for NaN or ±∞. Cost: a few passes. Source: Cramér (1946), *Mathematical Methods of
+    Statistics*, chapter 27.
 
     >>> measure_moments(torch.tensor([1.0, 5.0, 1.0, 5.0]))
     MeasuredMoments(mean=3.0, mean_error=1.0, variance=5.333333333333333, variance_error=0.0)
     """
-    if not scores.is_floating_point():
-        raise TypeError(f"scores must be floating point, got {scores.dtype}")
+    _checks.floating("scores", scores)
     n = scores.numel()
     if n < 2:
-        raise ValueError(f"a variance needs at least two scores, got {n}")
+        raise ValueError(f"scores must be two or more to have a variance, got {n}")
+    _checks.has_values(("scores", scores))
     s = scores.detach().double()
+    if not s.isfinite().all():
+        raise ValueError("scores must be finite, got NaN or ±∞")
+    unit = 2.0 ** (math.frexp(s.abs().max().item())[1] - 1)  # a power of 2: dividing by it is exact
+    s = s / unit
     gap = s - s.mean()
     m2, m4 = gap.square().mean().item(), gap.pow(4).mean().item()
     variance_error = math.sqrt(max(m4 - m2**2, 0.0) / n)
-    return MeasuredMoments(s.mean().item(), math.sqrt(m2 / n), m2 * n / (n - 1), variance_error)
+    mean, mean_error = s.mean().item(), math.sqrt(m2 / n)
+    variance = m2 * n / (n - 1)
+    return MeasuredMoments(
+        mean * unit, mean_error * unit, variance * unit * unit, variance_error * unit * unit
+    )
 
 
-def saturation(scores: torch.Tensor, tau: Temperature = 1.0) -> Saturation:
+def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -> Saturation:
     """Entropy of each softmax row, and Frobenius and spectral norm of its Jacobian.
 
     The row is ``p = softmax(s / τ)``; the Jacobian ``∂p_i/∂s_j = p_i (δ_ij − p_j) / τ`` is what a
@@ -148,25 +171,17 @@ def saturation(scores: torch.Tensor, tau: Temperature = 1.0) -> Saturation:
     >>> entropy.exp(), frobenius, spectral
     (tensor(2.), tensor(0.5000), tensor(0.5000))
     """
+    row_entropy = entropy(scores, tau)  # refuses bad input
     if (torch.as_tensor(tau) == 0).any():
         raise ValueError("tau must lie in (0, ∞], got 0: a frozen row has no finite Jacobian")
-    row_entropy = entropy(scores, tau)
     # The norms have no 16-bit version.
     J = jacobian(scores.to(torch.promote_types(scores.dtype, torch.float32)), tau)  # (..., n, n)
     norms = (torch.linalg.matrix_norm(J, order).to(scores.dtype) for order in ("fro", 2))
     return Saturation(row_entropy, *norms)
 
 
-def _check(d_k: int, mu_q: Number, mu_k: Number, sigma_q: Number, sigma_k: Number) -> None:
-    _check_count("d_k", d_k)
-    for name, value in (("mu_q", mu_q), ("mu_k", mu_k)):
-        if not math.isfinite(value):
-            raise ValueError(f"{name} must be finite, got {value!r}")
-    for name, value in (("sigma_q", sigma_q), ("sigma_k", sigma_k)):
-        if not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} must be finite and at least 0, got {value!r}")
-
-
-def _check_count(name: str, value: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+def _check(d_k: object, *numbers: object) -> tuple:
+    """Refuse bad input; return Python's own numbers."""
+    names, least = ("mu_q", "mu_k", "sigma_q", "sigma_k"), (-math.inf, -math.inf, 0, 0)
+    numbers = map(_checks.finite, names, numbers, least)
+    return _checks.integer("d_k", d_k), *numbers

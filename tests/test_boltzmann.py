@@ -1,14 +1,17 @@
 """Identities of the Boltzmann distribution, its two limits, and what bad input is told."""
 
+import itertools
 import math
-import re
+import random
 
+import mpmath
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_lib import boltzmann
+from tests.refusal import refuses
 
 LN2 = math.log(2.0)
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -183,6 +186,132 @@ def test_extreme_scores_stay_stable_in_every_dtype(dtype, tau):
         torch.testing.assert_close(got, quantity(exact, tau).to(dtype), rtol=tol, atol=tol)
 
 
+def exact(scores, tau):
+    """z, p, log Z, F, U, S and C in 60 digits, from the very numbers that are in the dtype."""
+    with mpmath.workdps(60):
+        s, tau = [mpmath.mpf(x) for x in scores], mpmath.mpf(tau)
+        m = max(s)
+        z = [(x - m) / tau for x in s]
+        others = mpmath.fsum(mpmath.exp(x) for x in z if x < 0) + (z.count(0) - 1)
+        # mpmath's log1p gives up below 10^-60 … and x − x²/2 is x there.
+        log_total = others if others < mpmath.mpf(10) ** -40 else mpmath.log1p(others)
+        p = [mpmath.exp(x) / (1 + others) for x in z]
+        mean = mpmath.fsum(a * b for a, b in zip(p, z, strict=True))
+        capacity = mpmath.fsum(a * (b - mean) ** 2 for a, b in zip(p, z, strict=True))
+        log_z = m / tau + log_total
+        return z, p, log_z, -tau * log_z, -m - tau * mean, log_total - mean, capacity
+
+
+def error(got, right):
+    return float(abs(mpmath.mpf(got) - right))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_errors_are_what_the_docstrings_say(dtype):
+    eps, underflow = torch.finfo(dtype).eps, -math.log(torch.finfo(dtype).tiny)
+    rng = random.Random(0)
+    for case in range(200):
+        n, scale = rng.choice([2, 3, 7, 100]), 10 ** rng.uniform(-3, 3)
+        s = torch.tensor([rng.gauss(0, scale) for _ in range(n)], dtype=dtype)
+        s = s - s.max() if case % 3 == 0 else s
+        tau = torch.tensor(10 ** rng.uniform(-3, 3), dtype=dtype).item()
+        z, p, log_z, F, U, S, C = exact(s.tolist(), tau)
+        m, n_log = abs(s.max().item()), math.log(n)
+        g = min(float(-x) for x in z if x < 0)
+        at = {"scores": s, "tau": tau}
+        for i, weight in enumerate(boltzmann.probabilities(**at).tolist()):
+            if -z[i] < underflow:
+                assert error(weight, p[i]) <= 4 * eps * p[i] * (1 - z[i])
+        assert error(boltzmann.log_partition(**at).item(), log_z) <= 4 * eps * (m / tau + n_log)
+        assert error(boltzmann.free_energy(**at).item(), F) <= 4 * eps * (m + tau * n_log)
+        assert error(boltzmann.mean_energy(**at).item(), U) <= 4 * eps * s.abs().max().item()
+        if g < underflow:
+            assert error(boltzmann.entropy(**at).item(), S) <= 4 * eps * (1 + g) * S
+            assert error(boltzmann.heat_capacity(**at).item(), C) <= 8 * eps * (1 + g) * C
+            if m == 0:
+                assert error(boltzmann.log_partition(**at).item(), log_z) <= 4 * eps * (1 + g) * S
+        if n < 10:
+            J = boltzmann.jacobian(**at).tolist()
+            for i, j in itertools.permutations(range(n), 2):
+                if -z[i] - z[j] < underflow and tau > 0.1:
+                    right, cost = -p[i] * p[j] / tau, 1 - z[i] - z[j]
+                    assert error(J[i][j], right) <= 8 * eps * cost * -right
+
+
+def test_what_is_nearly_nothing_is_not_lost():
+    """One state at 0 and one at −40: log Z = e⁻⁴⁰, S = 41 e⁻⁴⁰, far below eps."""
+    for dtype in (torch.float32, torch.float64):
+        s, tiny = torch.tensor([0.0, -40.0], dtype=dtype), math.exp(-40)
+        tol = 50 * torch.finfo(dtype).eps
+        assert boltzmann.log_partition(s).item() == pytest.approx(tiny, rel=tol)
+        assert boltzmann.entropy(s).item() == pytest.approx(41 * tiny, rel=tol)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_scores_as_far_apart_as_the_dtype_allows(dtype):
+    """±a with a near the largest number, so that their distance is none: at τ = a, z = −2."""
+    a = torch.finfo(dtype).max / 2 * 1.5
+    s, p = torch.tensor([-a, a], dtype=dtype), 1 / (1 + math.exp(2))
+    tol = 2 * torch.finfo(dtype).eps
+    a = s[1].item()
+
+    def got(quantity, tau):
+        return quantity(s, tau).double().tolist()
+
+    assert got(boltzmann.probabilities, math.inf) == [0.5, 0.5]
+    assert got(boltzmann.probabilities, a) == pytest.approx([p, 1 - p], rel=tol)
+    assert got(boltzmann.probabilities, 1.0) == [0.0, 1.0]
+    assert got(boltzmann.mean_energy, math.inf) == 0
+    assert got(boltzmann.mean_energy, a) == pytest.approx(-a * (1 - 2 * p), rel=tol)
+    assert got(boltzmann.free_energy, a) == pytest.approx(-a * (1 - math.log(1 - p)), rel=tol)
+    assert got(boltzmann.log_partition, a) == pytest.approx(1 - math.log(1 - p), rel=tol)
+    assert got(boltzmann.heat_capacity, a) == pytest.approx(4 * p * (1 - p), rel=2 * tol)
+    entropy = -p * math.log(p) - (1 - p) * math.log(1 - p)
+    assert got(boltzmann.entropy, a) == pytest.approx(entropy, rel=2 * tol)
+    J = got(boltzmann.jacobian, a / 2**100)
+    assert J[0][0] == 0
+    if dtype != torch.bfloat16:
+        response = boltzmann.jacobian(torch.stack([s, s / 2**60]), s.new_tensor([[a], [1.0]]))
+        assert response[1, 0, 0] == 0
+        assert (response[0] * a).double()[0, 0].item() == pytest.approx(p * (1 - p), rel=1e-3)
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.5, math.inf])
+def test_the_slope_of_the_free_energy_at_both_ends(tau):
+    """∂F/∂E = p and ∂F/∂τ = −S, frozen, molten, with ties and for a single state."""
+    rows = [[2.0, 5.0, 5.0], [2.0, 5.0, -math.inf], [-math.inf, 3.0, -math.inf], [1.0, 1.0, 1.0]]
+    s, t = f64(rows).requires_grad_(), torch.full((4, 1), tau).double().requires_grad_()
+    by_score, by_tau = torch.autograd.grad(boltzmann.free_energy(s, t).sum(), [s, t])
+    close(by_score, -boltzmann.probabilities(s, t).detach(), 1e-15)
+    close(by_tau.squeeze(-1), -boltzmann.entropy(s, t).detach(), 1e-15)
+
+
+@pytest.mark.parametrize(("dtype", "tau"), [(torch.float32, 1e-30), (torch.float64, 1e-200)])
+def test_the_slope_in_a_tiny_temperature(dtype, tau):
+    """Where 1/τ² is not a number any more: dU/dτ = C and dF/dτ = −S, for gaps of τ and of 1."""
+    s = torch.tensor([[0.0, -tau, -3 * tau], [0.0, -1.0, -tau]], dtype=dtype)
+    t = torch.full((2, 1), tau, dtype=dtype).requires_grad_()
+    for quantity, slope, sign in (
+        (boltzmann.mean_energy, boltzmann.heat_capacity, 1),
+        (boltzmann.free_energy, boltzmann.entropy, -1),
+    ):
+        (got,) = torch.autograd.grad(quantity(s, t).sum(), t)
+        close(got.squeeze(-1), sign * slope(s, t).detach(), 1e-5)
+
+
+def test_second_derivatives():
+    s = f64([[0.3, -1.0, 2.0], [0.0, -math.inf, 0.5]]).requires_grad_()
+    t = f64([[0.7], [1.3]]).requires_grad_()
+    live = f64([[1.0, 1.0, 1.0], [1.0, 0.0, 1.0]]).bool()
+    for quantity in (boltzmann.free_energy, boltzmann.log_partition, boltzmann.entropy):
+
+        def run(x, y, quantity=quantity):
+            return quantity(torch.where(live, x, -torch.inf), y)
+
+        x = s.detach().masked_fill(~live, 0.0).requires_grad_()
+        assert torch.autograd.gradgradcheck(run, (x, t))
+
+
 def test_gradients_are_finite_beside_forbidden_states():
     s = f64([[1.0, -torch.inf, 2.0], [-torch.inf] * 3]).requires_grad_()
     p = boltzmann.probabilities(s, f64([[0.7], [0.7]]).requires_grad_())
@@ -211,6 +340,29 @@ def test_one_temperature_a_row():
         (f64([math.inf]), 1.0, ValueError, "scores must be finite or −∞, got NaN or +∞"),
         (f64([1.0]), -0.5, ValueError, "tau must lie in [0, ∞], got -0.5"),
         (f64([1.0]), math.nan, ValueError, "tau must lie in [0, ∞], got nan"),
+        ([1.0, 2.0], 1.0, TypeError, "scores must be a torch tensor, got list"),
+        (
+            torch.zeros(2).to_sparse(),
+            1.0,
+            TypeError,
+            "scores must be a dense torch tensor, got torch.sparse_coo",
+        ),
+        (
+            torch.zeros(2, device="meta"),
+            1.0,
+            ValueError,
+            "scores must hold numbers, got a meta tensor",
+        ),
+        (torch.zeros(2), "1", TypeError, "tau must be a number, got str"),
+        (torch.zeros(2), True, TypeError, "tau must be a number, got bool"),
+        (torch.zeros(2), [1.0], TypeError, "tau must be a number, got list"),
+        (torch.zeros(2), torch.tensor(True), TypeError, "tau must be real numbers, got torch.bool"),
+        (
+            torch.zeros(5, 2),
+            torch.ones(3, 1),
+            ValueError,
+            "tau must broadcast to scores (5, 2), got shape (3, 1)",
+        ),
         (
             torch.zeros(5),
             torch.ones(5),
@@ -220,5 +372,5 @@ def test_one_temperature_a_row():
     ],
 )
 def test_bad_input(scores, tau, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+    with refuses(error, message):
         boltzmann.probabilities(scores, tau)

@@ -1,7 +1,8 @@
 """Splitting width: what the configuration refuses, and where every number goes."""
 
-import re
+import time
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from hydra_lib.heads import (
     merge_heads,
     split_heads,
 )
+from tests.refusal import refuses, unhooked
 
 B, h, T, d_k = 2, 3, 5, 7
 d_model = h * d_k
@@ -94,8 +96,34 @@ def test_flops_by_hand():
     ],
 )
 def test_refusals(d_model, n_heads, message):
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with refuses(ValueError, message):
         HeadConfig(d_model, n_heads)
+
+
+@pytest.mark.parametrize(
+    ("d_model", "n_heads", "near"),
+    [
+        (10**9, 7, "n_heads 5 or 8, or d_model 999999994 or 1000000001"),
+        # A prime, and no divisor for far and wide.
+        (2**61 - 1, 10**9, "d_model 2305843009000000000 or 2305843010000000000"),
+    ],
+)
+def test_a_refusal_does_not_take_long(d_model, n_heads, near):
+    message = f"n_heads must divide d_model: got d_model={d_model}, n_heads={n_heads}; "
+    start = time.perf_counter()
+    with refuses(ValueError, message + f"nearest that divide: {near}"):
+        HeadConfig(d_model, n_heads)
+    assert time.perf_counter() - start < 0.1
+
+
+def test_numpy_integers_are_integers():
+    with unhooked():
+        config = HeadConfig(np.int64(12), np.uint8(3))
+        assert config == HeadConfig(12, 3)
+        assert type(config.head_dim) is int
+        assert torch.equal(
+            split_heads(numbered(5, 12), np.int32(3)), split_heads(numbered(5, 12), 3)
+        )
 
 
 @settings(deadline=None)
@@ -186,17 +214,52 @@ def test_a_strided_input_can_be_split():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "error", "message"),
     [
-        (lambda: split_heads(numbered(21), 3), "expected (…, T, d_model), got shape (21,)"),
+        (
+            lambda: split_heads(numbered(21), 3),
+            ValueError,
+            "x must be (…, T, d_model), got shape (21,)",
+        ),
         (
             lambda: split_heads(numbered(5, 21), 4),
+            ValueError,
             "n_heads must divide d_model: got d_model=21, n_heads=4; nearest that divide: "
             "n_heads 3 or 7, or d_model 20 or 24",
         ),
-        (lambda: merge_heads(numbered(5, 7)), "expected (…, h, T, d_v), got shape (5, 7)"),
+        (
+            lambda: split_heads([[1, 2]], 2),
+            TypeError,
+            "x must be a torch tensor, got list",
+        ),
+        (
+            lambda: merge_heads(numbered(5, 7)),
+            ValueError,
+            "x must be (…, h, T, d_v), got shape (5, 7)",
+        ),
+        (lambda: HeadConfig(12.0, 3), ValueError, "d_model must be a positive integer, got 12.0"),
+        (
+            lambda: HeadConfig(12, 3).parameters(bias=2),
+            TypeError,
+            "bias must be True or False, got 2",
+        ),
+        (
+            lambda: HeadConfig(12, 3).flops(-1, 5),
+            ValueError,
+            "queries must be a positive integer, got -1",
+        ),
+        (
+            lambda: HeadConfig(12, 3).flops(5, 2.5),
+            ValueError,
+            "keys must be a positive integer, got 2.5",
+        ),
+        (
+            lambda: HeadConfig(12, 3).flops(5, 5, batch=0),
+            ValueError,
+            "batch must be a positive integer, got 0",
+        ),
     ],
 )
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+def test_bad_input(call, error, message):
+    with refuses(error, message):
         call()

@@ -1,7 +1,6 @@
 """Rotary positions: by hand, as relative positions, and inside the layer."""
 
 import math
-import re
 
 import pytest
 import torch
@@ -12,6 +11,7 @@ from hydra_lib.heads import HeadConfig
 from hydra_lib.masking import causal_mask
 from hydra_lib.multihead import MultiHeadAttention
 from hydra_lib.rotary import RotaryAttention, rotate
+from tests.refusal import refuses
 
 
 def generator(seed=0):
@@ -69,14 +69,33 @@ def test_dtype_is_kept(dtype):
 
 @pytest.mark.parametrize("shape", [(4,), (3, 5)])
 def test_shapes_that_cannot_be_turned(shape):
-    message = f"expected (…, T, d) with an even d, got {shape}"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    message = f"x must be (…, T, d) with an even d, got {shape}"
+    with refuses(ValueError, message):
         rotate(torch.zeros(shape))
 
 
+def test_integers_are_not_turned():
+    with refuses(TypeError, "x must be floating point, got torch.int64"):
+        rotate(torch.ones(3, 4).long())
+
+
+def test_torch_has_no_rotary_layer():
+    """Without the rotation the layers would differ, silently."""
+    layer = RotaryAttention(HeadConfig(12, 3), generator=generator())
+    with refuses(TypeError, "layer must be a plain MultiHeadAttention, got RotaryAttention"):
+        layer.to_torch()
+    theirs = MultiHeadAttention(HeadConfig(12, 3), generator=generator()).to_torch()
+    message = (
+        "torch.nn.MultiheadAttention has no counterpart for RotaryAttention: expected module to "
+        "become a MultiHeadAttention, got another class"
+    )
+    with refuses(TypeError, message):
+        RotaryAttention.from_torch(theirs)
+
+
 def test_an_odd_head_dim_is_refused_before_weights_are_made():
-    message = "rotary positions turn pairs: head_dim must be even, got 5"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    message = "config must have an even head_dim, since rotary positions turn pairs, got 5"
+    with refuses(ValueError, message):
         RotaryAttention(HeadConfig(15, 3), generator=generator())
 
 

@@ -1,7 +1,5 @@
 """Surgery: what is cut is gone, what is copied is equal, what is left alone does not move."""
 
-import re
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,6 +7,7 @@ import torch.nn.functional as F
 from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
 from hydra_lib.toy.language import corpus
 from hydra_lib.toy.model import ToyModel, train
+from tests.refusal import refuses
 
 DOCUMENTS = corpus(40, 23, seed=0)
 IDS = DOCUMENTS.ids[:, :-1]
@@ -34,8 +33,8 @@ def test_head_weights_are_the_heads_own_slices():
 
 @pytest.mark.parametrize("head", [-1, 6])
 def test_a_head_that_is_not_there(head):
-    message = f"the heads are 0 to 5, got {head}"
-    with pytest.raises(IndexError, match=f"^{re.escape(message)}$"):
+    message = f"head must be an integer from 0 to 5, got {head}"
+    with refuses(ValueError, message):
         head_weights(fresh(), 0, head)
 
 
@@ -127,3 +126,41 @@ def test_gradient_norms_head_by_head():
             ]
             expected = torch.cat([p.flatten() for p in parts]).norm()
             torch.testing.assert_close(found[layer, head], expected)
+
+
+def test_a_head_does_not_become_its_own_twin():
+    with refuses(ValueError, "target must be another head than source, got 1 for both"):
+        clone(fresh(), 0, 1, 1)
+
+
+@pytest.mark.parametrize("layer", [-1, "0", 1.0])
+def test_layers_that_are_no_layers(layer):
+    with refuses(ValueError, f"layer must be an integer, 0 or more, got {layer!r}"):
+        ablate(layer, 0)
+
+
+def test_what_the_model_does_not_have_cannot_be_ablated():
+    model = fresh()
+    with refuses(ValueError, "heads must be an integer, 0 or more, got -1"):
+        ablate(0, -1)
+    with refuses(ValueError, "layer must be an integer from 0 to 1, got 2"):
+        model(IDS, ablate(2, 0))
+    with refuses(ValueError, "heads must be an integer from 0 to 5, got 6"):
+        model(IDS, ablate(1, 6))
+    means = mean_heads(model, DOCUMENTS)
+    with refuses(ValueError, "layer must be an integer from 0 to 1, got 2"):
+        ablate(2, 0, means=means)
+    with refuses(ValueError, "heads must be an integer from 0 to 5, got 6"):
+        ablate(1, 6, means=means)
+    with refuses(TypeError, "means must be a list, a tensor a layer, got Tensor"):
+        ablate(1, 5, means=means[0])
+    with refuses(ValueError, "outputs must be (B, h, T, d_k), got shape (6,)"):
+        ablate(0, 1)(0, torch.ones(6))
+    with refuses(ValueError, "layer must be an integer from 0 to 1, got 2"):
+        head_weights(model, 2, 0)
+    with refuses(TypeError, "model must be a ToyModel, got int"):
+        head_weights(0, 0, 0)
+    with refuses(ValueError, "noise must be finite and at least 0, got -1"):
+        equalize(model, -1, generator=torch.Generator())
+    with refuses(TypeError, "documents must be a Corpus, got Tensor"):
+        gradient_norms(model, IDS)

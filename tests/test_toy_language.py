@@ -1,7 +1,6 @@
 """The toy language: its rules by hand, its floor by counting, its documents by the rules."""
 
 import math
-import re
 from collections import Counter
 
 import pytest
@@ -9,7 +8,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydra_lib.toy.language import JOBS, NAMES, SYMBOLS, WORDS, Reader, corpus, encode
+from hydra_lib.toy.language import (
+    JOBS,
+    NAMES,
+    SYMBOLS,
+    WORDS,
+    Reader,
+    check_documents,
+    corpus,
+    encode,
+)
+from tests.refusal import refuses
 
 
 def after(text: str) -> Reader:
@@ -72,31 +81,67 @@ def test_a_word_after_a_closing_bracket_is_nobodys_successor():
 
 
 def test_the_rules_refuse_what_they_do_not_allow():
-    message = "after '^ab(c)' comes one of 'b', got 'c'"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with refuses(ValueError, "symbol must be one of 'b' after '^ab(c)', got 'c'"):
         after("^ab(c)c")
-    with pytest.raises(ValueError, match=re.escape("after '' comes one of '^', got 'a'")):
+    with refuses(ValueError, "symbol must be one of '^' after '', got 'a'"):
         after("a")
     with pytest.raises(ValueError, match="got 'bc'"):
         after("^a").read("bc")
+    with refuses(TypeError, "symbol must be a str, got int"):
+        Reader().read(0)
 
 
-@pytest.mark.parametrize("bad", [0, -1, True])
+@pytest.mark.parametrize("bad", [0, -1, True, 2.0])
 def test_sizes_must_be_positive_integers(bad):
-    with pytest.raises(
-        ValueError, match=re.escape(f"documents must be a positive integer, got {bad!r}")
-    ):
+    with refuses(ValueError, f"documents must be a positive integer, got {bad!r}"):
         corpus(bad, seed=0)
-    with pytest.raises(
-        ValueError, match=re.escape(f"length must be a positive integer, got {bad!r}")
-    ):
+    with refuses(ValueError, f"length must be a positive integer, got {bad!r}"):
         corpus(1, bad, seed=0)
+    with refuses(ValueError, "seed must be an integer, got 'a'"):
+        corpus(1, seed="a")
 
 
 def test_encode_refuses_strange_symbols():
-    message = f"the symbols are {SYMBOLS}, got Z, é"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with refuses(ValueError, f"text must be made of the symbols {SYMBOLS}, got Z, é"):
         encode("^aZé")
+    with refuses(TypeError, "text must be a str, got list"):
+        encode(["^"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"ids": [1]}, TypeError, "documents.ids must be a torch tensor, got list"),
+        (
+            {"job": torch.zeros(3, 5)},
+            TypeError,
+            "documents.job must be integers, got torch.float32",
+        ),
+        (
+            {"target": torch.full((3, 5), 5)},
+            ValueError,
+            "documents.target must lie between -1 and 4, got 5 to 5",
+        ),
+        (
+            {"ids": torch.full((3, 6), 40)},
+            ValueError,
+            "documents.ids must lie between 0 and 39, got 40 to 40",
+        ),
+        (
+            {"entropy": torch.zeros(3, 6)},
+            ValueError,
+            "documents must be ids (n, T + 1) and three tensors (n, T), got {'ids': (3, 6), "
+            "'entropy': (3, 6), 'job': (3, 5), 'target': (3, 5)}",
+        ),
+    ],
+)
+def test_what_is_no_corpus(changed, error, message):
+    documents = corpus(3, 5, seed=0)
+    check_documents(documents)
+    with refuses(error, message):
+        check_documents(documents._replace(**changed))
+    with refuses(TypeError, "documents must be a Corpus, got Tensor"):
+        check_documents(documents.ids)
 
 
 def test_a_corpus_says_what_the_reader_says():

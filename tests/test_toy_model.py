@@ -1,7 +1,6 @@
 """The toy model: written out by hand, trained for a moment, deterministic."""
 
 import math
-import re
 
 import pytest
 import torch
@@ -11,6 +10,7 @@ from hydra_lib.heads import HeadConfig
 from hydra_lib.masking import causal_mask
 from hydra_lib.toy.language import SYMBOLS, corpus
 from hydra_lib.toy.model import ToyModel, train
+from tests.refusal import refuses
 
 
 def fresh(seed=0, **options):
@@ -113,7 +113,7 @@ def test_documents_must_be_enough_and_have_answers(inputs, targets):
         f"expected at least 32 documents, as many inputs as targets, got {inputs} and {targets}"
     )
     x, y = torch.zeros(inputs, 4).long(), torch.zeros(targets, 4).long()
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with refuses(ValueError, message):
         train(fresh(), x, y, seed=0)
 
 
@@ -150,3 +150,66 @@ def test_the_recipe_against_a_plain_loop():
     assert min(lengths) < 0.95 < 1.05 < max(lengths)
     for one, other in zip(models[0].parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+IDS = corpus(2, 5, seed=0).ids
+
+
+@pytest.mark.parametrize(
+    ("ids", "edit", "error", "message"),
+    [
+        ([[0]], None, TypeError, "ids must be a torch tensor, got list"),
+        (IDS.float(), None, TypeError, "ids must be integers, got torch.float32"),
+        (IDS.byte(), None, TypeError, "ids must be int32 or int64, got torch.uint8"),
+        (
+            IDS[0],
+            None,
+            ValueError,
+            "ids must be (B, T) with no axis of length 0, got shape (6,)",
+        ),
+        (IDS * 0 + 40, None, ValueError, "ids must lie between 0 and 39, got 40 to 40"),
+        (IDS, 3, TypeError, "edit must be a function, got int"),
+        (
+            IDS,
+            lambda layer, heads: heads[:1],
+            ValueError,
+            "edit's result must have shape (2, 6, 6, 8), got (1, 6, 6, 8)",
+        ),
+    ],
+)
+def test_ids_and_edits_that_are_refused(ids, edit, error, message):
+    with refuses(error, message):
+        fresh()(ids, edit)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"steps": 0}, ValueError, "steps must be a positive integer, got 0"),
+        ({"batch": 2.0}, ValueError, "batch must be a positive integer, got 2.0"),
+        ({"seed": None}, ValueError, "seed must be an integer, got None"),
+        (
+            {"targets": IDS * 0 + 40},
+            ValueError,
+            "targets must be (n, T, …), each −100 or from 0 to 39, got shape (2, 6), 40 to 40",
+        ),
+        ({"targets": IDS.float()}, TypeError, "targets must be integers, got torch.float32"),
+        ({"model": torch.nn.Linear(2, 2)}, TypeError, "model must be a ToyModel, got Linear"),
+    ],
+)
+def test_training_that_is_refused_before_it_starts(options, error, message):
+    arguments = {"model": fresh(), "inputs": IDS, "targets": IDS, "batch": 2, "seed": 0}
+    with refuses(error, message):
+        train(**arguments | options)
+
+
+def test_targets_of_another_shape_are_refused_at_the_first_step():
+    with refuses(ValueError, "targets must be (n, 5), got (2, 6)"):
+        next(train(fresh(), IDS[:, :5], IDS, batch=2, seed=0))
+
+
+def test_a_model_needs_a_configuration_and_a_generator():
+    with refuses(TypeError, "config must be a HeadConfig, got int"):
+        ToyModel(12, generator=torch.Generator())
+    with refuses(TypeError, "generator must be a torch.Generator, got int"):
+        ToyModel(generator=0)

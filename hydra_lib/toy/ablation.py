@@ -6,14 +6,22 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 
-from hydra_lib.toy.language import Corpus
+from hydra_lib import _checks
+from hydra_lib.rotary import RotaryAttention
+from hydra_lib.toy.language import Corpus, check_documents
 from hydra_lib.toy.model import ToyModel
 
 __all__ = ["ablate", "clone", "equalize", "gradient_norms", "head_weights", "mean_heads"]
 
 
 def mean_heads(model: ToyModel, documents: Corpus) -> list[Float[torch.Tensor, "h d_k"]]:
-    """Each layer's mean head outputs over all documents and positions, for :func:`ablate`."""
+    """Each layer's mean head outputs over all documents and positions, for :func:`ablate`.
+
+    Raises TypeError for what is no model or no :class:`hydra_lib.toy.language.Corpus`, ValueError
+    for documents that are not what a corpus holds.
+    """
+    _checks.instance("model", model, ToyModel)
+    check_documents(documents)
     with torch.no_grad():
         return [trace.heads.mean((0, 2)) for trace in model.traces(documents.ids[:, :-1])]
 
@@ -25,33 +33,64 @@ def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
     head says on average, and nothing about this document. The mean is the fairer question, since
     the layers that follow may never have seen zeros.
 
+    Raises ValueError for a layer or head that is not an integer from 0, or that ``means`` do not
+    have; the model refuses a layer that it does not have, and the edit a head.
+
     >>> ablate(0, 1)(0, torch.ones(1, 2, 1, 1)).flatten()
     tensor([1., 0.])
     """
 
-    def edit(index: int, outputs: torch.Tensor) -> torch.Tensor:
+    layer = _checks.integer("layer", layer, least=0)
+    heads = [_checks.integer("heads", head, least=0) for head in heads]
+    if means is not None:
+        _check_means(means, layer, heads)
+
+    def edit(index: int, outputs: Float[torch.Tensor, "B h T d_k"]) -> torch.Tensor:
+        _checks.floating("outputs", outputs)
+        if outputs.ndim != 4:
+            raise ValueError(f"outputs must be (B, h, T, d_k), got shape {tuple(outputs.shape)}")
         if index != layer:
             return outputs
         outputs = outputs.clone()  # (B, h, T, d_k)
         for head in heads:
+            _checks.integer("heads", head, 0, outputs.shape[1] - 1)
             outputs[:, head] = 0.0 if means is None else means[layer][head]
         return outputs
 
+    edit.layer = layer  # for the model, which knows how many it has
     return edit
+
+
+def _check_means(means: object, layer: int, heads: list[int]) -> None:
+    if not isinstance(means, list | tuple):
+        raise TypeError(f"means must be a list, a tensor a layer, got {type(means).__name__}")
+    _checks.integer("layer", layer, 0, len(means) - 1)
+    _checks.floating("means", means[layer])
+    if means[layer].ndim != 2:
+        raise ValueError(f"means must be (h, d_k) each, got shape {tuple(means[layer].shape)}")
+    for head in heads:
+        _checks.integer("heads", head, 0, len(means[layer]) - 1)
 
 
 def head_weights(model: ToyModel, layer: int, head: int) -> dict[str, torch.Tensor]:
     """What belongs to one head, as views: its rows of W_q, W_k, W_v, its columns of W_o.
 
-    Raises IndexError for a layer or head that the model does not have.
+    Raises TypeError for what is no model, ValueError for a layer or head that it does not have.
     """
-    attention = model.layers[layer]
-    h, d_k = attention.config.n_heads, attention.config.head_dim
-    if not 0 <= head < h:
-        raise IndexError(f"the heads are 0 to {h - 1}, got {head}")
+    attention = _layer(model, layer, head=head)
+    d_k = attention.config.head_dim
     own = slice(head * d_k, (head + 1) * d_k)
     rows = {name: getattr(attention, name).weight[own] for name in ("W_q", "W_k", "W_v")}
     return rows | {"W_o": attention.W_o.weight[:, own]}
+
+
+def _layer(model: object, layer: object, **heads: object) -> RotaryAttention:
+    """The layer, if the model has it and all of these heads."""
+    _checks.instance("model", model, ToyModel)
+    attention = model.layers[_checks.integer("layer", layer, 0, len(model.layers) - 1)]
+    for name, head in heads.items():
+        _checks.integer(name, head, 0, attention.config.n_heads - 1)
+    return attention
 
 
 @torch.no_grad()
@@ -59,21 +98,29 @@ def clone(model: ToyModel, layer: int, source: int, target: int) -> None:
     """Overwrite head ``target`` by a copy of ``source``, in place, and halve W_o of both.
 
     The two together then add to the output exactly what ``source`` alone did; what ``target`` did
-    is lost.
+    is lost. Raises ValueError for a layer or head that the model does not have, and for a head that
+    is to become its own twin.
     """
-    copy = head_weights(model, layer, target)
-    for name, weight in head_weights(model, layer, source).items():
+    _layer(model, layer, source=source, target=target)
+    own, copy = head_weights(model, layer, source), head_weights(model, layer, target)
+    if source == target:
+        raise ValueError(f"target must be another head than source, got {target} for both")
+    for name, weight in own.items():
         if name == "W_o":
             weight.mul_(0.5)
         copy[name].copy_(weight)
 
 
 @torch.no_grad()
-def equalize(model: ToyModel, noise: float = 0.0, *, generator: torch.Generator) -> None:
+def equalize(model: ToyModel, noise: float | int = 0.0, *, generator: torch.Generator) -> None:
     """Make all heads of each layer copies of its first, in place; then multiply by 1 + noise · ε.
 
     ``noise`` is the relative size of the difference; each ε is a standard normal number of its own.
+    Raises TypeError for what is no model, number or generator, ValueError for a noise below 0.
     """
+    _checks.instance("model", model, ToyModel)
+    noise = float(_checks.finite("noise", noise, least=0))
+    _checks.generator(generator)
     for layer, attention in enumerate(model.layers):
         first = head_weights(model, layer, 0)
         for head in range(1, attention.config.n_heads):
@@ -87,8 +134,10 @@ def gradient_norms(model: ToyModel, documents: Corpus) -> Float[torch.Tensor, "l
     """Norm of the gradient of the mean loss with respect to each head's own weights.
 
     ``sqrt(‖∂L/∂W_q[i]‖² + … + ‖∂L/∂W_o[i]‖²)``, L the cross-entropy in nats over all positions.
-    Leaves the model's own ``grad`` fields alone.
+    Leaves the model's own ``grad`` fields alone. Errors as :func:`mean_heads`.
     """
+    _checks.instance("model", model, ToyModel)
+    check_documents(documents)
     ids = documents.ids
     loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
     norms = []

@@ -19,6 +19,8 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 
+from hydra_lib import _checks
+
 __all__ = ["JOBS", "NAMES", "SYMBOLS", "WORDS", "Corpus", "Reader", "corpus", "encode"]
 
 OPENERS, CLOSERS, STAR = "([{", ")]}", "*"
@@ -78,9 +80,13 @@ class Reader:
 
     def read(self, symbol: str) -> None:
         """Go on by one symbol. Raises ValueError for one that the rules do not allow here."""
+        _checks.instance("symbol", symbol, str)
         allowed = "".join(symbols for _, symbols in self.choices())
         if len(symbol) != 1 or symbol not in allowed:
-            raise ValueError(f"after {self.text!r} comes one of {allowed!r}, got {symbol!r}")
+            raise ValueError(
+                f"symbol must be one of {allowed!r} after {self.text!r}, "
+                f"got {_checks.shown(symbol)}"
+            )
         here, last, asked = len(self.text), self.text[-1:], self.job
         self.text += symbol
         self.job, self.target = "none", -1
@@ -113,29 +119,57 @@ def corpus(documents: int, length: int = 48, *, seed: int) -> Corpus:
 
     The mean of ``entropy`` is the floor: no model's mean cross-entropy over these positions can be
     expected to be lower. Deterministic for a seed. Raises ValueError unless both numbers are
-    positive integers. Cost: some 5 µs a symbol.
+    positive integers and the seed is an integer. Cost: some 5 µs a symbol.
 
     >>> one = corpus(1, 11, seed=1)
     >>> "".join(SYMBOLS[i] for i in one.ids[0])
     '^cqpg(mAihda'
     """
-    for name, value in (("documents", documents), ("length", length)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    source = random.Random(seed)
+    documents, length = _checks.integer("documents", documents), _checks.integer("length", length)
+    source = random.Random(_checks.integer("seed", seed, least=None))
+    _checks.fits("documents and length", documents, length)
     columns = zip(*(_document(length, source) for _ in range(documents)), strict=True)
     return Corpus(*map(torch.tensor, columns))
 
 
 def encode(text: str) -> Int[torch.Tensor, " T"]:
-    """Indices of the symbols of a text. Raises ValueError for a symbol that is none of the 40.
+    """Indices of the symbols of a text.
+
+    Raises TypeError for what is no text, ValueError for a symbol that is none of the 40.
 
     >>> encode("^ab")
     tensor([ 0, 16, 17])
     """
+    _checks.instance("text", text, str)
     if strange := sorted(set(text) - set(SYMBOLS)):
-        raise ValueError(f"the symbols are {SYMBOLS}, got {', '.join(strange)}")
+        got = ", ".join(strange[:40])
+        raise ValueError(f"text must be made of the symbols {SYMBOLS}, got {got}")
     return torch.tensor([SYMBOLS.index(symbol) for symbol in text], dtype=torch.long)
+
+
+def check_documents(documents: object) -> None:
+    """Refuse what is not a :class:`Corpus`, or does not hold what one holds."""
+    _checks.instance("documents", documents, Corpus)
+    for name, x in zip(Corpus._fields, documents, strict=True):
+        check = _checks.floating if name == "entropy" else _checks.integers
+        check(f"documents.{name}", x)
+        _checks.has_values((f"documents.{name}", x))
+    n, T = documents.job.shape if documents.job.ndim == 2 else (0, 0)
+    shapes = {name: tuple(x.shape) for name, x in documents._asdict().items()}
+    expected = {"ids": (n, T + 1), "entropy": (n, T), "job": (n, T), "target": (n, T)}
+    if not n * T or shapes != expected:
+        raise ValueError(f"documents must be ids (n, T + 1) and three tensors (n, T), got {shapes}")
+    ranges = (
+        ("ids", 0, len(SYMBOLS) - 1),
+        ("job", 0, len(JOBS) - 1),
+        ("target", -1, T - 1),
+    )
+    for name, least, most in ranges:
+        x = getattr(documents, name)
+        if x.min() < least or x.max() > most:
+            raise ValueError(
+                f"documents.{name} must lie between {least} and {most}, got {x.min()} to {x.max()}"
+            )
 
 
 def _document(length: int, source: random.Random) -> tuple[list, list, list, list]:

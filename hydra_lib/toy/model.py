@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import nn
 
+from hydra_lib import _checks
 from hydra_lib.heads import HeadConfig
-from hydra_lib.masking import causal_mask
 from hydra_lib.multihead import MultiHeadTrace
 from hydra_lib.records import FOLDER
 from hydra_lib.rotary import RotaryAttention
@@ -34,6 +34,10 @@ class ToyModel(nn.Module):
     symbol t + 1. ``edit(layer, heads)`` may replace the outputs of a layer's heads,
     (B, h, T, d_k), on their way to W_o: that is how a head is taken away.
 
+    Raises TypeError for ids that are not a tensor of integers, ValueError for other shapes and for
+    numbers that are no symbol's, and for an edit of a layer that is not there or that gives back
+    another shape.
+
     >>> model = ToyModel(generator=torch.Generator().manual_seed(0))
     >>> sum(p.numel() for p in model.parameters())
     22560
@@ -48,7 +52,11 @@ class ToyModel(nn.Module):
         generator: torch.Generator,
     ):
         super().__init__()
+        _checks.instance("config", config, HeadConfig)
+        layers, symbols = _checks.integer("layers", layers), _checks.integer("symbols", symbols)
+        _checks.generator(generator)
         d = config.d_model
+        _checks.fits("symbols and d_model", symbols, d)
         self.embed = nn.utils.skip_init(nn.Embedding, symbols, d)
         nn.init.normal_(self.embed.weight, std=0.5, generator=generator)
         self.layers = nn.ModuleList(
@@ -63,25 +71,53 @@ class ToyModel(nn.Module):
         nn.init.uniform_(self.unembed.weight, -(d**-0.5), d**-0.5, generator=generator)
 
     def forward(
-        self, ids: torch.Tensor, edit: Callable | None = None
+        self, ids: Int[torch.Tensor, "B T"], edit: Callable | None = None
     ) -> Float[torch.Tensor, "B T symbols"]:
-        x, mask = self.embed(ids), causal_mask(ids.shape[-1])
+        self._check(ids, edit)
+        x = self.embed(ids)
         for index, (norm, layer) in enumerate(zip(self.norms, self.layers, strict=False)):
             y = norm(x)
             if edit is None:
-                x = x + layer(y, y, y, mask)
+                x = x + layer(y, y, y, causal=True)
             else:
-                x = x + layer.combine(edit(index, layer.trace(y, y, y, mask).heads))
+                heads = layer.trace(y, y, y, causal=True).heads
+                edited = edit(index, heads)
+                _checks.like("edit's result", edited, "the heads", heads, heads.shape)
+                x = x + layer.combine(edited)
         return self.unembed(self.norms[-1](x))
 
-    def traces(self, ids: torch.Tensor) -> list[MultiHeadTrace]:
+    def traces(self, ids: Int[torch.Tensor, "B T"]) -> list[MultiHeadTrace]:
         """Every step of every layer; ``weights`` (B, h, T, T) among them."""
-        x, mask, traces = self.embed(ids), causal_mask(ids.shape[-1]), []
+        self._check(ids)
+        x, traces = self.embed(ids), []
         for norm, layer in zip(self.norms, self.layers, strict=False):
             y = norm(x)
-            traces.append(layer.trace(y, y, y, mask))
+            traces.append(layer.trace(y, y, y, causal=True))
             x = x + traces[-1].output
         return traces
+
+    def _check(self, ids: object, edit: object = None, name: str = "ids") -> None:
+        """Refuse bad input."""
+        check_ids(name, ids, self.embed.num_embeddings)
+        if edit is not None and not callable(edit):
+            raise TypeError(f"edit must be a function, got {type(edit).__name__}")
+        last = len(self.layers) - 1
+        if (layer := getattr(edit, "layer", 0)) > last:
+            raise ValueError(f"layer must be an integer from 0 to {last}, got {layer}")
+
+
+def check_ids(name: str, ids: object, symbols: int) -> None:
+    _checks.integers(name, ids)
+    if ids.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"{name} must be int32 or int64, got {ids.dtype}")
+    if ids.ndim != 2 or 0 in ids.shape:
+        raise ValueError(
+            f"{name} must be (B, T) with no axis of length 0, got shape {tuple(ids.shape)}"
+        )
+    _checks.has_values((name, ids))
+    if ids.min() < 0 or ids.max() >= symbols:
+        got = f"{ids.min()} to {ids.max()}"
+        raise ValueError(f"{name} must lie between 0 and {symbols - 1}, got {got}")
 
 
 def stored() -> ToyModel:
@@ -109,8 +145,8 @@ def stored() -> ToyModel:
 
 def train(
     model: ToyModel,
-    inputs: torch.Tensor,
-    targets: torch.Tensor,
+    inputs: Int[torch.Tensor, "n T"],
+    targets: Int[torch.Tensor, "n ..."],
     steps: int = 3000,
     batch: int = 32,
     *,
@@ -125,13 +161,29 @@ def train(
     above 1 are cut to 1. The loss is the mean cross-entropy in nats.
 
     Only parameters that require a gradient move. Deterministic for a seed on one machine. Raises
-    ValueError unless there are at least ``batch`` documents.
+    TypeError for a model that is no ToyModel and documents that are not tensors of integers,
+    ValueError unless there are at least ``batch`` documents, for numbers that are no symbol's, and
+    for ``steps`` or ``batch`` that are not positive integers.
 
     >>> model = ToyModel(generator=torch.Generator().manual_seed(0))
     >>> ids = torch.randint(40, (32, 9), generator=torch.Generator().manual_seed(1))
     >>> len(list(train(model, ids[:, :-1], ids[:, 1:], steps=3, seed=0)))
     3
     """
+    _checks.instance("model", model, ToyModel)
+    steps, batch = _checks.integer("steps", steps), _checks.integer("batch", batch)
+    seed = _checks.integer("seed", seed, least=None)
+    model._check(inputs, name="inputs")
+    _checks.integers("targets", targets)
+    _checks.has_values(("targets", targets))
+    symbols = model.embed.num_embeddings
+    if targets.ndim < 2 or not ((targets == -100) | (targets >= 0) & (targets < symbols)).all():
+        raise ValueError(
+            f"targets must be (n, T, …), each −100 or from 0 to {symbols - 1}, got shape "
+            f"{tuple(targets.shape)}, {targets.min()} to {targets.max()}"
+            if targets.numel()
+            else f"targets must be (n, T, …), got shape {tuple(targets.shape)}"
+        )
     if len(inputs) < batch or len(inputs) != len(targets):
         raise ValueError(
             f"expected at least {batch} documents, as many inputs as targets, "
@@ -149,7 +201,13 @@ def _steps(model, inputs, targets, steps, batch, seed) -> Iterator[float]:
         if len(order) < batch:
             order = torch.randperm(len(inputs), generator=generator)
         now, order = order[:batch], order[batch:]
-        loss = F.cross_entropy(model(inputs[now]).flatten(0, -2), targets[now].flatten())
+        logits = model(inputs[now])
+        if logits.shape[1:-1] != targets.shape[1:]:
+            raise ValueError(
+                f"targets must be (n, {', '.join(map(str, logits.shape[1:-1]))}), "
+                f"got {tuple(targets.shape)}"
+            )
+        loss = F.cross_entropy(logits.flatten(0, -2), targets[now].flatten().long())
         adam.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(weights, 1.0)

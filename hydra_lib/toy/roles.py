@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 
-from hydra_lib.toy.language import JOBS, SYMBOLS, WORDS, Corpus
+from hydra_lib import _checks
+from hydra_lib.toy.language import JOBS, SYMBOLS, WORDS, Corpus, check_documents
 from hydra_lib.toy.model import ToyModel
 
 __all__ = ["ROLES", "job_losses", "role_scores", "role_targets"]
@@ -27,8 +28,11 @@ def role_targets(documents: Corpus) -> dict[str, Bool[torch.Tensor, "n T T"]]:
     - bracket: from a closing bracket to the word before its opening one;
     - entity: from ``*`` to the most recent name.
 
-    A query that the role does not concern has no True. Cost: T² booleans a role and document.
+    A query that the role does not concern has no True. Raises TypeError for what is no
+    :class:`hydra_lib.toy.language.Corpus`, ValueError for one that does not hold what it should.
+    Cost: T² booleans a role and document.
     """
+    check_documents(documents)
     ids, job, target = documents.ids[:, :-1], documents.job, documents.target
     length = ids.shape[1]
     word = ids >= FIRST_WORD
@@ -54,9 +58,10 @@ def role_scores(model: ToyModel, documents: Corpus) -> dict[str, Float[torch.Ten
     """Mean attention that each head puts where a role would look: 1 always, 0 never.
 
     ``score = mean over queries i that the role concerns of Σ_j weights[i, j] · target[i, j]``.
-    Raises ValueError when no query concerns one of the roles. Cost: one forward pass with every
-    matrix of weights kept.
+    Raises ValueError when no query concerns one of the roles, TypeError for what is no model, and
+    as :func:`role_targets`. Cost: one forward pass with every matrix of weights kept.
     """
+    _checks.instance("model", model, ToyModel)
     targets = role_targets(documents)
     with torch.no_grad():
         layers = [trace.weights for trace in model.traces(documents.ids[:, :-1])]
@@ -64,7 +69,9 @@ def role_scores(model: ToyModel, documents: Corpus) -> dict[str, Float[torch.Ten
     for role, target in targets.items():
         concerned = target.any(-1)  # (n, T)
         if not concerned.any():
-            raise ValueError(f"no query in these documents concerns the role {role!r}")
+            raise ValueError(
+                f"documents must have a query that concerns each role, got none for {role!r}"
+            )
         mass = torch.stack([(w * target[:, None]).sum(-1) for w in layers], 1)  # (n, layers, h, T)
         scores[role] = mass.permute(1, 2, 0, 3)[..., concerned].mean(-1)
     return scores
@@ -75,8 +82,11 @@ def job_losses(model: ToyModel, documents: Corpus, edit=None) -> dict[str, dict[
 
     One entry a job, and ``"all"`` for every position. ``edit`` as in
     :class:`hydra_lib.toy.model.ToyModel`. After a word with a known successor a bracket, a name or
-    a star may come instead; such positions count in ``"all"`` only.
+    a star may come instead; such positions count in ``"all"`` only. NaN for a job that no position
+    asks for. Errors as :func:`role_scores`, and those of the ``edit``.
     """
+    _checks.instance("model", model, ToyModel)
+    check_documents(documents)
     ids, answers = documents.ids[:, :-1], documents.ids[:, 1:]
     with torch.no_grad():
         logits = model(ids, edit)

@@ -38,7 +38,7 @@ class TraceWidget(Widget):
         )
         if mask is not None:
             mask = torch.tensor(matrix("mask", mask))
-        scores = trace(q, k, v, mask, temperature).scores  # refuses what does not fit
+        scores = trace(q, k, v, mask, temperature=temperature).scores  # refuses what does not fit
         if mask is not None:
             mask = mask.expand_as(scores).tolist()
         super().__init__(
