@@ -291,7 +291,7 @@ def test_lengths_of_any_integers(device, dtype):
 
 
 def test_a_mask_is_not_taken_for_causal():
-    with pytest.raises(TypeError, match="takes 3 positional arguments but 4 were given"):
+    with refuses(TypeError, "flash_attention() takes 3 positional arguments but 4 were given"):
         flash_attention(Q, K, K, torch.ones(5, 7, dtype=torch.bool))
 
 
