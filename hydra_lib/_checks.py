@@ -28,7 +28,9 @@ def shown(value: object) -> str:
 def integer(name: str, value: object, least: int | None = 1, most: int = LARGEST) -> int:
     """The integer, Python's own; NumPy's pass, a bool or a float does not."""
     try:
-        number = None if isinstance(value, bool | torch.Tensor) else operator.index(value)
+        number = (
+            None if isinstance(value, bool | np.bool_ | torch.Tensor) else operator.index(value)
+        )
     except TypeError:
         number = None
     least = -LARGEST if least is None else least

@@ -2,9 +2,11 @@
 
 import functools
 import http.server
+import inspect
 import json
 import os
 import shutil
+import sys
 import threading
 from pathlib import Path
 
@@ -18,6 +20,15 @@ settings.load_profile("unhurried")
 
 # Without a GPU, Triton's kernels are interpreted; it asks when it is first imported.
 os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else "1")
+
+if sys.version_info < (3, 11):
+    # jaxtyping for Python 3.10 wraps kernels too, and Triton would compile the wrapper.
+    import triton
+
+    plain_jit = triton.jit
+    triton.jit = lambda fn=None, **how: (
+        plain_jit(inspect.unwrap(fn), **how) if fn else functools.partial(triton.jit, **how)
+    )
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"

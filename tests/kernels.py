@@ -1,7 +1,5 @@
 """Where the kernels' tests run, and on what: shared by ``test_kernels_*.py``."""
 
-import re
-
 import pytest
 import torch
 
@@ -24,7 +22,3 @@ devices = pytest.mark.parametrize(
 
 def random(*shape, seed=0, dtype=torch.float32, device="cpu"):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(device, dtype)
-
-
-def exactly(text):
-    return f"^{re.escape(text)}$"

@@ -12,7 +12,8 @@ from hydra_lib.kernels._launch import check_age
 from hydra_lib.masking import causal_mask, padding_mask
 from hydra_lib.timing.accuracy import relative_error, tolerance_for
 from hydra_lib.timing.environment import NoCudaError
-from tests.kernels import DTYPES, devices, exactly, random
+from tests.kernels import DTYPES, devices, random
+from tests.refusal import refuses
 
 B, h = 2, 2
 
@@ -37,7 +38,7 @@ def exact(q, k, v, causal=False, lengths=None):
 
 def agree(q, k, v, causal=False, lengths=None, split_queries=True):
     """Output and gradients within rounding, for a gradient that is not the same everywhere."""
-    out = flash_attention(q, k, v, causal, lengths, split_queries)
+    out = flash_attention(q, k, v, causal=causal, lengths=lengths, split_queries=split_queries)
     assert (out.dtype, out.shape, out.device) == (q.dtype, q.shape, q.device)
     right, wide = exact(q, k, v, causal, lengths)
     assert relative_error(out, right) <= tolerance_for(q.dtype)
@@ -108,8 +109,8 @@ def test_what_stands_in_the_padding_does_not_matter(device):
 def test_both_mappings_give_the_same_bits(device, causal):
     q, k, v = inputs(37, 37, 24, device=device)
     lengths = torch.tensor([37, 0, 20, 0], device=device)[::2]
-    whole = flash_attention(q, k, v, causal, lengths, split_queries=False)
-    split = flash_attention(q, k, v, causal, lengths)
+    whole = flash_attention(q, k, v, causal=causal, lengths=lengths, split_queries=False)
+    split = flash_attention(q, k, v, causal=causal, lengths=lengths)
     if device == "cpu":  # elsewhere each is tuned, and tiles of other sizes round otherwise
         assert torch.equal(whole, split)
     agree(q, k, v, causal, lengths, split_queries=False)
@@ -178,7 +179,7 @@ def test_gradient_along_random_directions(device):
     lengths = torch.tensor([19, 11], device=device)
 
     def loss(*x):
-        return flash_attention(*x, True, lengths).double().square().sum()
+        return flash_attention(*x, causal=True, lengths=lengths).double().square().sum()
 
     leaves = [x.clone().requires_grad_() for x in tensors]
     grads = torch.autograd.grad(loss(*leaves), leaves)
@@ -194,7 +195,7 @@ def test_gradient_along_random_directions(device):
 def test_no_second_gradient(device):
     q, k, v = inputs(5, 5, 16, device=device)
     message = "flash_attention has no second gradient: its backward ran with create_graph=True"
-    with pytest.raises(NotImplementedError, match=exactly(message)):
+    with refuses(NotImplementedError, message):
         torch.autograd.grad(flash_attention(q, k, v).sum(), q, create_graph=True)
 
 
@@ -213,7 +214,11 @@ BAD = [
     ((Q[0], K[0], K[0]), ValueError, f"{SHAPES} (3, 5, 16), (3, 7, 16) and (3, 7, 16)"),
     ((Q[..., :0],) * 3, ValueError, f"{SHAPES} (2, 3, 5, 0), (2, 3, 5, 0) and (2, 3, 5, 0)"),
     ((torch.ones(1, 1, 2, 257),) * 3, ValueError, "d_k must be at most 256, got 257"),
-    ((Q, K, K, True), ValueError, "causal needs as many queries as keys, got Tq=5, Tk=7"),
+    (
+        (Q, K, K, {"causal": True}),
+        ValueError,
+        "causal needs as many queries as keys, got Tq=5, Tk=7",
+    ),
     (
         (Q, K.half(), K),
         TypeError,
@@ -223,27 +228,41 @@ BAD = [
     ([Q.long()] * 3, TypeError, f"{ONE_DTYPE} torch.int64, torch.int64, torch.int64"),
     ((Q, K, K.to("meta")), ValueError, "q and k and v must be on one device, got cpu, cpu, meta"),
     (
-        (Q, K, K, False, torch.ones(2)),
+        (Q, K, K, {"lengths": torch.ones(2)}),
         TypeError,
-        "lengths must be int32 or int64, got torch.float32",
+        "lengths must be integers, got torch.float32",
+    ),
+    ((Q, K, K, {"lengths": [5, 7]}), TypeError, "lengths must be a torch tensor, got list"),
+    ((Q.numpy(), K, K), TypeError, "q must be a torch tensor, got ndarray"),
+    (
+        (Q, K, K, {"causal": torch.ones(5, 7, dtype=torch.bool)}),
+        TypeError,
+        "causal must be True or False, got a tensor: the kernel takes no mask, only causal and "
+        "lengths",
+    ),
+    ((Q, K, K, {"causal": 1}), TypeError, "causal must be True or False, got 1"),
+    (
+        (Q, K, K, {"split_queries": None}),
+        TypeError,
+        "split_queries must be True or False, got None",
     ),
     (
-        (Q, K, K, False, torch.ones(3, dtype=torch.int64)),
+        (Q, K, K, {"lengths": torch.ones(3, dtype=torch.int64)}),
         ValueError,
         "lengths must be (B,) = (2,), got (3,)",
     ),
     (
-        (Q, K, K, False, torch.ones(2, dtype=torch.int64, device="meta")),
+        (Q, K, K, {"lengths": torch.ones(2, dtype=torch.int64, device="meta")}),
         ValueError,
         "lengths is on meta, q, k and v are on cpu",
     ),
     (
-        (Q, K, K, False, torch.tensor([-1, 7])),
+        (Q, K, K, {"lengths": torch.tensor([-1, 7])}),
         ValueError,
         "lengths must lie between 0 and 7, got [-1, 7]",
     ),
     (
-        (Q, K, K, False, torch.tensor([0, 8])),
+        (Q, K, K, {"lengths": torch.tensor([0, 8])}),
         ValueError,
         "lengths must lie between 0 and 7, got [0, 8]",
     ),
@@ -253,11 +272,27 @@ BAD = [
 @devices
 @pytest.mark.parametrize(("arguments", "error", "message"), BAD)
 def test_bad_input(device, arguments, error, message):
-    moved = [
-        x.to(device) if isinstance(x, torch.Tensor) and not x.is_meta else x for x in arguments
-    ]
-    with pytest.raises(error, match=exactly(message.replace("cpu", str(moved[0].device)))):
-        flash_attention(*moved)
+    *tensors, options = arguments if isinstance(arguments[-1], dict) else (*arguments, {})
+    moved = [x.to(device) if isinstance(x, torch.Tensor) and not x.is_meta else x for x in tensors]
+    if isinstance(lengths := options.get("lengths"), torch.Tensor) and not lengths.is_meta:
+        options = {**options, "lengths": lengths.to(device)}
+    with refuses(error, message.replace("cpu", str(torch.as_tensor(moved[0]).device))):
+        flash_attention(*moved, **options)
+
+
+@devices
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16], ids=str)
+def test_lengths_of_any_integers(device, dtype):
+    """300 keys are more than these count to."""
+    q, k, v = (x.detach() for x in inputs(3, 300, 16, device=device))
+    lengths = torch.tensor([17, 100], device=device)
+    narrow = flash_attention(q, k, v, lengths=lengths.to(dtype))
+    assert torch.equal(narrow, flash_attention(q, k, v, lengths=lengths))
+
+
+def test_a_mask_is_not_taken_for_causal():
+    with refuses(TypeError, "flash_attention() takes 3 positional arguments but 4 were given"):
+        flash_attention(Q, K, K, torch.ones(5, 7, dtype=torch.bool))
 
 
 def test_a_device_without_triton():
@@ -266,7 +301,7 @@ def test_a_device_without_triton():
         "flash_attention is a Triton kernel and runs on CUDA, its tensors are on meta; to run it "
         "on the CPU, slowly, set TRITON_INTERPRET=1 before Triton is first imported"
     )
-    with pytest.raises(NoCudaError, match=exactly(message)):
+    with refuses(NoCudaError, message):
         flash_attention(meta, meta, meta)
 
 
@@ -277,8 +312,8 @@ def test_gpus_that_are_too_old():
         "attention in bfloat16 needs a GPU of compute capability 8.0 or later, got 7.5: use "
         "float16 or float32"
     )
-    with pytest.raises(TypeError, match=exactly(message)):
+    with refuses(TypeError, message):
         check_age("attention", torch.bfloat16, (7, 5))
     message = "attention needs a GPU of compute capability 7.5 or later, got 7.0"
-    with pytest.raises(NoCudaError, match=exactly(message)):
+    with refuses(NoCudaError, message):
         check_age("attention", torch.float16, (7, 0))

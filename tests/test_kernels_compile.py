@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hydra_lib import kernels
-from tests.kernels import exactly
+from tests.refusal import refuses
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,9 +46,26 @@ def test_without_triton(monkeypatch):
         "None in sys.modules): install triton, which is there for Linux, or use the plain version "
         "beside the kernel"
     )
-    with pytest.raises(kernels.NoTritonError, match=exactly(message)):
+    with refuses(kernels.NoTritonError, message):
         from hydra_lib.kernels import tiled_matmul  # noqa: F401
     assert issubclass(kernels.NoTritonError, ImportError)
+
+
+@pytest.mark.parametrize("version", ["3.0.0", "3.3.1", "2.1.0"])
+def test_triton_is_too_old(monkeypatch, version):
+    monkeypatch.setattr("triton.__version__", version)
+    message = (
+        f"online_softmax is a Triton kernel and needs Triton 3.4 or later, got {version}: torch "
+        "2.8 is the first that comes with one, or use the plain version beside the kernel"
+    )
+    with refuses(kernels.NoTritonError, message):
+        kernels.online_softmax  # noqa: B018
+
+
+@pytest.mark.parametrize("version", ["3.4.0", "3.10.0+git1234", "4.0"])
+def test_triton_is_new_enough(monkeypatch, version):
+    monkeypatch.setattr("triton.__version__", version)
+    assert kernels.online_softmax.__name__ == "online_softmax"
 
 
 def test_a_name_that_is_not_there():

@@ -1,10 +1,9 @@
-import re
-
 import numpy as np
 import pytest
 
 from hydra_lib.matmul.counting import Counted, Tally, counted, triple_loop
 from hydra_lib.matmul.recursion import strassen
+from tests.refusal import refuses
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
@@ -28,11 +27,32 @@ def test_triple_loop_of_a_rectangle():
         ([[1]], [], "expected rows of a as long as b has rows, got [1] and 0"),
         ([[1, 2], [3]], [[1], [2]], "expected rows of a as long as b has rows, got [1, 2] and 2"),
         ([[1, 2]], [[1]], "expected rows of a as long as b has rows, got [2] and 1"),
+        ([[]], [], "expected rows of a as long as b has rows, got [0] and 0"),
+        ([[1]], [[]], "expected rows of b of one length, at least 1, got [0]"),
+        ([[1, 2]], [[1, 2], [3]], "expected rows of b of one length, at least 1, got [1, 2]"),
     ],
 )
 def test_triple_loop_refuses(a, b, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with refuses(ValueError, message):
         triple_loop(a, b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        (1, [[1]], "a must be a list of lists, got int"),
+        ([[1]], [1], "b must be a list of lists, got list"),
+        (np.ones((2, 2)), [[1]], "a must be a list of lists, got ndarray"),
+    ],
+)
+def test_triple_loop_takes_lists_of_lists(a, b, message):
+    with refuses(TypeError, message):
+        triple_loop(a, b)
+
+
+def test_counted_needs_a_tally():
+    with refuses(TypeError, "tally must be a Tally, got int"):
+        counted(np.ones((2, 2)), 3)
 
 
 def test_counted_by_hand():

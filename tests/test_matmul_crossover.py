@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hydra_lib.matmul import crossover
 from hydra_lib.matmul.crossover import choose_levels
 from hydra_lib.records import record
+from tests.refusal import refuses
 
 CPU = torch.device("cpu")
 
@@ -34,6 +35,28 @@ def test_the_smallest_side_decides(measured, side, levels):
 )
 def test_what_was_not_measured_is_left_alone(measured, dtype, device):
     assert choose_levels(9999, 9999, 9999, dtype, torch.device(device)) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((1, 2.5, 3, torch.float32, CPU), ValueError, "k must be an integer, 0 or more, got 2.5"),
+        ((1, 2, -3, torch.float32, CPU), ValueError, "n must be an integer, 0 or more, got -3"),
+        (
+            (1, 2, 3, torch.float32, "cpu"),
+            TypeError,
+            "device must be a device, got str",
+        ),
+        (
+            (1, 2, 3, "float32", CPU),
+            TypeError,
+            "dtype must be a dtype, got str",
+        ),
+    ],
+)
+def test_refuses(arguments, error, message):
+    with refuses(error, message):
+        choose_levels(*arguments)
 
 
 def test_threads_raise_the_crossover(measured, monkeypatch):

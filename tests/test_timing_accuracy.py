@@ -15,6 +15,7 @@ from hydra_lib.timing.accuracy import (
     to_float64,
     tolerance_for,
 )
+from tests.refusal import refuses
 
 INF, NAN = float("inf"), float("nan")
 
@@ -145,3 +146,42 @@ def test_check_takes_the_largest_error_of_all_results():
 def test_check_says_what_is_wrong(results, text):
     with pytest.raises(FailedCheckError, match=f"^{re.escape(text)}$"):
         check("f", results, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("result", "exact", "difference"),
+    [
+        (2**60 + 1, 2**60, 1),
+        (2**60, 2**60 + 1, 1),
+        (-(2**60) - 1, -(2**60), 1),
+        (2**62, -(2**62), 2**63),
+        (2**63 - 1, -(2**63), 2**64 - 1),
+        (float(2**60), 2**60 + 1, 1),
+        (float(2**60), 2**60, 0),
+        (0.25, -1, 1.25),
+        (np.uint64(2**64 - 1), np.uint64(2**64 - 2), 1),
+        (np.uint64(2**63 + 1), np.uint64(2**63 + 1), 0),
+        (-1, np.uint64(2**63), 2**63 + 1),
+    ],
+)
+def test_integers_of_64_bits(result, exact, difference):
+    """float64 would keep 53 bits of them, and 2^60 + 1 would be 2^60."""
+    assert relative_error(result, exact) == pytest.approx(difference / abs(int(exact)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("result", "exact", "error", "message"),
+    [
+        ("1", 1.0, TypeError, "result must be a tensor, an array or a number, got str"),
+        (1.0, [1.0], TypeError, "exact must be a tensor, an array or a number, got list"),
+        (
+            np.ones((0, 3)),
+            np.ones((0, 3)),
+            ValueError,
+            "exact must have an element, got shape (0, 3)",
+        ),
+    ],
+)
+def test_what_holds_no_numbers(result, exact, error, message):
+    with refuses(error, message):
+        relative_error(result, exact)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 import triton
 
+from hydra_lib import _checks
 from hydra_lib.timing.environment import NoCudaError
 
 __all__ = ["INTERPRETED", "check", "dot_precision", "on", "refuse_gradient", "tuned"]
@@ -17,10 +19,12 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 def check(name: str, **tensors: torch.Tensor) -> None:
     """Refuse tensors that the kernel ``name`` cannot take, or cannot take on this device.
 
-    Raises TypeError for dtypes other than one of float16, bfloat16 and float32, and for bfloat16
-    on a GPU that has none; ValueError for more than one device, :class:`NoCudaError` for tensors
-    that are not on CUDA, unless the interpreter runs the kernels.
+    Raises TypeError for what is no dense tensor, for dtypes other than one of float16, bfloat16 and
+    float32, and for bfloat16 on a GPU that has none; ValueError for more than one device,
+    :class:`NoCudaError` for tensors that are not on CUDA, unless the interpreter runs the kernels.
     """
+    for argument, x in tensors.items():
+        _checks.tensor(argument, x)
     names, dtypes = " and ".join(tensors), [x.dtype for x in tensors.values()]
     devices = [x.device for x in tensors.values()]
     if dtypes[0] not in DTYPES or len(set(dtypes)) > 1:
@@ -75,7 +79,7 @@ def on(device: torch.device) -> AbstractContextManager:
 
 
 def tuned(
-    kernel: triton.KernelInterface,
+    kernel: Any,  # what triton.jit returns depends on Triton's version and on the interpreter
     tiles: list[dict],
     plain: dict,
     small: dict,

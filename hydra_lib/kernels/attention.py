@@ -2,8 +2,9 @@
 
 import torch
 import triton
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 
+from hydra_lib import _checks
 from hydra_lib.kernels._launch import check
 from hydra_lib.kernels.attention_backward import launch_backward
 from hydra_lib.kernels.attention_forward import launch_forward
@@ -35,11 +36,12 @@ class _FlashAttention(torch.autograd.Function):
 
 
 def flash_attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
+    q: Float[torch.Tensor, "B h Tq d_k"],
+    k: Float[torch.Tensor, "B h Tk d_k"],
+    v: Float[torch.Tensor, "B h Tk d_k"],
+    *,
     causal: bool = False,
-    lengths: torch.Tensor | None = None,
+    lengths: Integer[torch.Tensor, " B"] | None = None,
     split_queries: bool = True,
 ) -> Float[torch.Tensor, "B h Tq d_k"]:
     """:func:`hydra_lib.attention.fused_attention` by this book's own kernel, one for all heads.
@@ -55,8 +57,9 @@ def flash_attention(
 
     ``causal``: position i attends to j ≤ i; needs Tq = Tk. ``lengths`` (B,), integers between 0
     and Tk: every query of entry b attends to its first ``lengths[b]`` keys, as under
-    :func:`hydra_lib.masking.padding_mask`. Queries in the padding are queries like any other: drop
-    their rows. A query with no key to attend to gets zeros, and gives zero gradients.
+    :func:`hydra_lib.masking.padding_mask`. There is no other mask. Queries in the padding are
+    queries like any other: drop their rows. A query with no key to attend to gets zeros, and gives
+    zero gradients.
 
     ``split_queries``: a program for each tile of queries, :func:`launch_grid`. False keeps one
     program for each (batch, head), which walks over the queries too: what most GPUs are too wide
@@ -66,7 +69,8 @@ def flash_attention(
     number a row. float32 is multiplied as float32, unless torch's own matmul may use TF32
     (``torch.backends.cuda.matmul``). Values are not looked at: NaN in, NaN out.
 
-    Raises TypeError for other dtypes, or bfloat16 on a GPU without it; ValueError for other shapes,
+    Raises TypeError for other dtypes, bfloat16 on a GPU without it, or a ``causal`` that is not
+    True or False; ValueError for other shapes,
     an axis of length 0, d_k > 256, ``causal`` with Tq ≠ Tk, lengths out of range, more than one
     device; :class:`hydra_lib.timing.environment.NoCudaError` off CUDA without Triton's interpreter.
 
@@ -79,10 +83,15 @@ def flash_attention(
     Milakov and Gimelshein (2018); Tillet et al. (2019), *Triton*.
     """
     check("flash_attention", q=q, k=k, v=v)
+    if isinstance(causal, torch.Tensor):
+        kinds = "the kernel takes no mask, only causal and lengths"
+        raise TypeError(f"causal must be True or False, got a tensor: {kinds}")
+    causal = _checks.flag("causal", causal)
+    split_queries = _checks.flag("split_queries", split_queries)
     _check_shapes(q.shape, k.shape, v.shape, causal)
     if lengths is not None:
         _check_lengths(lengths, q.shape[0], k.shape[-2], q.device)
-        lengths = lengths.contiguous()
+        lengths = lengths.long().contiguous()
     return _FlashAttention.apply(q, k, v, lengths, causal, split_queries)
 
 
@@ -94,9 +103,13 @@ def launch_grid(
     ``B·h`` with a program for each (batch, head); ``B·h·⌈Tq / block⌉`` with a program for each tile
     of ``block`` queries. An H200 has 132 multiprocessors to keep busy.
 
+    Raises ValueError for sizes that are no positive integers.
+
     >>> launch_grid(1, 12, 4096, split_queries=False), launch_grid(1, 12, 4096)
     (12, 384)
     """
+    batch, heads = _checks.integer("batch", batch), _checks.integer("heads", heads)
+    queries, block = _checks.integer("queries", queries), _checks.integer("block", block)
     return batch * heads * (triton.cdiv(queries, block) if split_queries else 1)
 
 
@@ -114,11 +127,11 @@ def _check_shapes(q: tuple, k: tuple, v: tuple, causal: bool) -> None:
 
 
 def _check_lengths(lengths: torch.Tensor, batch: int, keys: int, device: torch.device) -> None:
-    if lengths.dtype not in (torch.int32, torch.int64):
-        raise TypeError(f"lengths must be int32 or int64, got {lengths.dtype}")
+    _checks.integers("lengths", lengths)
     if lengths.shape != (batch,):
         raise ValueError(f"lengths must be (B,) = ({batch},), got {tuple(lengths.shape)}")
     if lengths.device != device:
         raise ValueError(f"lengths is on {lengths.device}, q, k and v are on {device}")
-    if ((lengths < 0) | (lengths > keys)).any():
-        raise ValueError(f"lengths must lie between 0 and {keys}, got {lengths.tolist()}")
+    if ((lengths.long() < 0) | (lengths.long() > keys)).any():
+        got = _checks.shown(lengths.tolist())
+        raise ValueError(f"lengths must lie between 0 and {keys}, got {got}")

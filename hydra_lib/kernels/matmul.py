@@ -81,7 +81,9 @@ _tuned = tuned(
 )
 
 
-def tiled_matmul(a: torch.Tensor, b: torch.Tensor) -> Float[torch.Tensor, "M N"]:
+def tiled_matmul(
+    a: Float[torch.Tensor, "M K"], b: Float[torch.Tensor, "K N"]
+) -> Float[torch.Tensor, "M N"]:
     """``a @ b`` by tiles: ``c[i, j] = Σ_k a[i, k] b[k, j]``, a program for each tile of c.
 
     ``a`` is (M, K) and ``b`` (K, N), both float16, bfloat16 or float32, of any sizes and strides.

@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 from jaxtyping import Float
 
+from hydra_lib import _checks
 from hydra_lib.kernels._launch import INTERPRETED, check, on, refuse_gradient
 
 __all__ = ["online_softmax"]
@@ -67,7 +68,9 @@ def _softmax(
             tl.store(out + j, p.to(out.dtype.element_ty), mask=j < n)
 
 
-def online_softmax(scores: torch.Tensor, tau=1.0) -> Float[torch.Tensor, "*batch n"]:
+def online_softmax(
+    scores: Float[torch.Tensor, "*batch n"], tau: float | int = 1.0
+) -> Float[torch.Tensor, "*batch n"]:
     """:func:`hydra_lib.boltzmann.probabilities` in one kernel: each score is read once.
 
     ``p_i = exp(s_i / τ) / Σ_j exp(s_j / τ)`` along the last axis. With m the maximum and
@@ -90,8 +93,7 @@ def online_softmax(scores: torch.Tensor, tau=1.0) -> Float[torch.Tensor, "*batch
     Source: Milakov and Gimelshein (2018), *Online normalizer calculation for softmax*.
     """
     check("online_softmax", scores=scores)
-    if isinstance(tau, bool) or not isinstance(tau, float | int):
-        raise TypeError(f"tau must be a number, got {type(tau).__name__}")
+    tau = _checks.number("tau", tau)
     if not tau >= 0:
         raise ValueError(f"tau must lie in [0, ∞], got {tau}")
     if scores.ndim == 0 or 0 in scores.shape:

@@ -4,16 +4,22 @@
 that asks the entries to commute, so they may be numbers, blocks or symbols.
 """
 
-import re
+import math
+import operator
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
+from hydra_lib import _checks
 from hydra_lib.matmul.operands import Matrix, check_pair, empty
+from hydra_lib.matmul.parsing import read
 
 __all__ = ["BilinearAlgorithm", "compose"]
+
+DEEPEST = 1000  # levels that are still counted: a side of 2^1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +29,8 @@ class BilinearAlgorithm:
     ``U`` (R, m, k), ``V`` (R, k, n) and ``W`` (R, m, n) are integer numpy arrays. They may be
     wrong: :meth:`defect` tells.
 
-    Raises TypeError for factors that are not integer, ValueError for shapes that do not fit.
+    Raises TypeError for factors that are not integer arrays, ValueError for shapes that do not fit
+    and axes of length 0.
     """
 
     U: np.ndarray
@@ -31,38 +38,31 @@ class BilinearAlgorithm:
     W: np.ndarray
 
     def __post_init__(self) -> None:
-        u, v, w = (f.shape for f in (self.U, self.V, self.W))
-        kinds = [str(f.dtype) for f in (self.U, self.V, self.W)]
-        if any(kind[:3] != "int" for kind in kinds):
-            raise TypeError(f"expected signed integer factors, got {', '.join(kinds)}")
-        if not (len(u) == len(v) == 3 and v[:2] == (u[0], u[2]) and w == (u[0], u[1], v[2])):
-            fit = "expected U (R, m, k), V (R, k, n) and W (R, m, n)"
+        kinds = [str(getattr(f, "dtype", type(f).__name__)) for f in self.factors]
+        if not all(isinstance(f, np.ndarray) and f.dtype.kind == "i" for f in self.factors):
+            raise TypeError(f"expected arrays of signed integers, got {', '.join(kinds)}")
+        u, v, w = (f.shape for f in self.factors)
+        fits = len(u) == len(v) == 3 and v[:2] == (u[0], u[2]) and w == (u[0], u[1], v[2])
+        if not fits or 0 in u + v:
+            fit = "expected U (R, m, k), V (R, k, n) and W (R, m, n), no axis of length 0"
             raise ValueError(f"{fit}, got {u}, {v} and {w}")
 
     @classmethod
     def parse(cls, products: str, results: str) -> "BilinearAlgorithm":
         """Read an algorithm as papers print it: the products, then the entries of C.
 
-        Raises ValueError for a line that it cannot read.
+        Raises TypeError for anything but text, ValueError for what
+        :func:`hydra_lib.matmul.parsing.read` cannot read.
 
         >>> BilinearAlgorithm.parse("p1 = a11 b11; p2 = a12 b21", "c11 = p1 + p2").shape
         (1, 2, 1)
         """
-        found = {letter: {} for letter in "abc"}
-        for line, total, r in _equations(products, r"p(\d+)"):
-            for sign, letter, i, j in _terms(r"([+-]?)([ab])(\d)(\d)", total, line):
-                found[letter][int(r) - 1, int(i) - 1, int(j) - 1] = int(sign + "1")
-        for line, total, i, j in _equations(results, r"c(\d)(\d)"):
-            for sign, r in _terms(r"([+-]?)p(\d+)", total, line):
-                found["c"][int(r) - 1, int(i) - 1, int(j) - 1] = int(sign + "1")
-        rank = 1 + max(r for entries in found.values() for r, _, _ in entries)
-        factors = []
-        for entries in found.values():
-            _, row, column = map(max, zip(*entries, strict=True))
-            factors.append(np.zeros((rank, row + 1, column + 1), dtype=np.int64))
-            for place, sign in entries.items():
-                factors[-1][place] = sign
-        return cls(*factors)
+        return cls(*read(products, results))
+
+    @property
+    def factors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(U, V, W)."""
+        return self.U, self.V, self.W
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -82,7 +82,10 @@ class BilinearAlgorithm:
         Source: Brent (1970), Algorithms for matrix multiplication.
         """
         m, k, n = self.shape
-        computed = np.einsum("rip,rqj,rxy->ipqjxy", self.U, self.V, self.W, optimize=True)
+        # No sum below 2^63 wraps; beyond, Python's own integers are as exact, and slower.
+        largest = math.prod(map(_largest, self.factors)) * self.rank
+        u, v, w = (f.astype(np.int64 if largest < 2**63 - 1 else object) for f in self.factors)
+        computed = np.einsum("rip,rqj,rxy->ipqjxy", u, v, w, optimize=True)
         ones = [np.eye(side, dtype=np.int64) for side in (k, m, n)]
         return computed - np.einsum("pq,ix,jy->ipqjxy", *ones)
 
@@ -102,8 +105,10 @@ class BilinearAlgorithm:
         if a.ndim != 2 or b.ndim != 2 or a.shape[0] % m or a.shape[1] % k or b.shape[1] % n:
             got = f"{tuple(a.shape)} and {tuple(b.shape)}"
             raise ValueError(f"expected sides that {m}, {k} and {n} divide, got {got}")
-        left, right, c = _cut(a, m, k), _cut(b, k, n), empty(a, a.shape[0], b.shape[1])
+        left, right = list(_cut(a, m, k)), list(_cut(b, k, n))
+        c = empty(a, a.shape[0], b.shape[1])
         products = [_sum(u, left) @ _sum(v, right) for u, v in zip(self.U, self.V, strict=True)]
+        # For a gradient, torch wants each view made after the last one was written to.
         for block, w in zip(_cut(c, m, n), self.W.reshape(self.rank, -1).T, strict=True):
             block[:] = _sum(w, products)
         return c
@@ -122,44 +127,44 @@ class BilinearAlgorithm:
 
         A leaf takes ``leaf³`` multiplications and ``leaf³ − leaf²`` additions; a level takes R
         products, and its :meth:`additions` are of blocks.
+
+        Raises ValueError for ``levels`` that are no integer from 0 to 1000, and a ``leaf`` that is
+        no positive one.
         """
-        if levels == 0:
-            return leaf**3, leaf**3 - leaf**2
-        multiplications, additions = self.counts(levels - 1, leaf)
-        m, k, n = self.shape
-        blocks = [leaf**2 * area ** (levels - 1) for area in (m * k, k * n, m * n)]
-        own = sum(count * block for count, block in zip(self.additions(), blocks, strict=True))
-        return self.rank * multiplications, self.rank * additions + own
+        levels = _checks.integer("levels", levels, 0, DEEPEST)
+        leaf = _checks.integer("leaf", leaf)
+        (m, k, n), own = self.shape, self.additions()
+        multiplications, additions = leaf**3, leaf**3 - leaf**2
+        for level in range(levels):
+            blocks = [leaf**2 * area**level for area in (m * k, k * n, m * n)]
+            additions = self.rank * additions + sum(map(operator.mul, own, blocks))
+            multiplications *= self.rank
+        return multiplications, additions
 
 
 def compose(outer: BilinearAlgorithm, inner: BilinearAlgorithm) -> BilinearAlgorithm:
-    """``inner`` for the products of ``outer``'s blocks (Kronecker): shapes and ranks multiply."""
-    pairs = ((outer.U, inner.U), (outer.V, inner.V), (outer.W, inner.W))
-    return BilinearAlgorithm(*(np.kron(x, y) for x, y in pairs))
+    """``inner`` for the products of ``outer``'s blocks (Kronecker): shapes and ranks multiply.
+
+    Raises ValueError for coefficients whose products 64 bits do not hold.
+    """
+    for x in (outer, inner):
+        if not isinstance(x, BilinearAlgorithm):
+            raise TypeError(f"expected two BilinearAlgorithms, got {type(x).__name__}")
+    pairs = list(zip(outer.factors, inner.factors, strict=True))
+    if any(_largest(x) * _largest(y) >= 2**63 for x, y in pairs):
+        raise ValueError("expected coefficients whose products 64 bits hold")
+    return BilinearAlgorithm(*(np.kron(x.astype(np.int64), y) for x, y in pairs))
 
 
-def _equations(text: str, name: str) -> list[tuple[str, ...]]:
-    """Each line, its right side, and the digits of its left side, which is a ``name``."""
-    found = []
-    for line in filter(None, map(str.strip, re.split(r"[;\n]", text))):
-        left, _, right = line.replace(" ", "").partition("=")
-        if not (digits := re.fullmatch(name, left)):
-            raise ValueError(f"expected {name[0]}… = …, got {line!r}")
-        found.append((line, right, *digits.groups()))
-    return found
+def _largest(factor: np.ndarray) -> int:
+    return max(abs(int(factor.min())), abs(int(factor.max())))
 
 
-def _terms(pattern: str, total: str, line: str) -> list[tuple[str, ...]]:
-    if rest := re.sub(pattern, "", total).strip("()"):
-        raise ValueError(f"cannot read {rest!r} in {line!r}")
-    return re.findall(pattern, total)
-
-
-def _cut(x: Matrix, rows: int, columns: int) -> list[Matrix]:
-    """A grid of rows × columns blocks, as views, row after row."""
+def _cut(x: Matrix, rows: int, columns: int) -> Iterator[Matrix]:
+    """A grid of rows × columns blocks, as views, row after row, each made when it is asked for."""
     height, width = x.shape[0] // rows, x.shape[1] // columns
-    corners = [(i * height, j * width) for i in range(rows) for j in range(columns)]
-    return [x[i : i + height, j : j + width] for i, j in corners]
+    for i, j in product(range(rows), range(columns)):
+        yield x[i * height : (i + 1) * height, j * width : (j + 1) * width]
 
 
 def _sum(coefficients: np.ndarray, terms: list[Matrix]) -> Matrix:

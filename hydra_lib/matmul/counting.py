@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from hydra_lib import _checks
+
 __all__ = ["Counted", "Tally", "counted", "triple_loop"]
 
 
@@ -48,11 +50,14 @@ class Counted:
 def counted(matrix: np.ndarray, tally: Tally) -> np.ndarray:
     """The same matrix, of :class:`Counted` numbers that share one tally.
 
+    Raises TypeError for a ``tally`` that is none.
+
     >>> tally = Tally()
     >>> a = counted(np.array([[1, 2], [3, 4]]), tally)
     >>> (a @ a)[0, 0].value, tally
     (7, Tally(multiplications=8, additions=4))
     """
+    _checks.instance("tally", tally, Tally)
     return np.vectorize(lambda x: Counted(x, tally), otypes=[object])(matrix)
 
 
@@ -62,14 +67,21 @@ def triple_loop(a: list[list], b: list[list]) -> list[list]:
     ``c_ij = Σ_p a_ip · b_pj``: for n × n, n³ multiplications and n³ − n² additions, the first term
     of a sum being no addition.
 
-    Raises ValueError for empty lists or inner sizes that differ.
+    Raises TypeError for anything but lists of lists; ValueError for empty ones, rows of different
+    lengths or inner sizes that differ.
 
     >>> triple_loop([[1, 2], [3, 4]], [[5, 6], [7, 8]])
     [[19, 22], [43, 50]]
     """
-    if not a or not b or {len(row) for row in a} != {len(b)}:
-        widths = sorted({len(row) for row in a})
-        raise ValueError(f"expected rows of a as long as b has rows, got {widths} and {len(b)}")
+    widths = []
+    for name, x in (("a", a), ("b", b)):
+        if not isinstance(x, list) or not all(isinstance(row, list) for row in x):
+            raise TypeError(f"{name} must be a list of lists, got {type(x).__name__}")
+        widths.append(sorted({len(row) for row in x}))
+    if not b or widths[0] != [len(b)]:
+        raise ValueError(f"expected rows of a as long as b has rows, got {widths[0]} and {len(b)}")
+    if len(widths[1]) > 1 or 0 in widths[1]:
+        raise ValueError(f"expected rows of b of one length, at least 1, got {widths[1]}")
     c = [[0] * len(b[0]) for _ in a]
     for i in range(len(a)):
         for j in range(len(b[0])):

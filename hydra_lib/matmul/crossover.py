@@ -4,6 +4,7 @@ import functools
 
 import torch
 
+from hydra_lib import _checks
 from hydra_lib.records import record
 
 __all__ = ["choose_levels"]
@@ -18,17 +19,23 @@ def choose_levels(m: int, k: int, n: int, dtype: torch.dtype, device: torch.devi
     threads speed up the products but hardly the additions, which wait for memory, so the crossover
     is taken in proportion to their number.
 
+    Raises ValueError for sides that are no integers or negative, TypeError for anything but
+    torch's dtypes and devices.
+
     >>> choose_levels(64, 64, 64, torch.float32, torch.device("cpu"))
     0
     """
+    m, k, n = (_checks.integer(*side, 0) for side in (("m", m), ("k", k), ("n", n)))
+    _checks.instance("dtype", dtype, torch.dtype)
+    _checks.instance("device", device, torch.device)
     crossover = _measured().get(device.type, {}).get(str(dtype).removeprefix("torch."))
     if crossover is None:
         return 0
     if device.type == "cpu":
         crossover *= torch.get_num_threads()
-    side, levels = min(m, k, n), 0
-    while side >= crossover:
-        side, levels = side / 2, levels + 1
+    smallest, levels = min(m, k, n), 0
+    while smallest >= crossover:
+        smallest, levels = smallest / 2, levels + 1
     return levels
 
 

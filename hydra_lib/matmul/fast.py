@@ -13,6 +13,7 @@ import itertools
 import torch
 from jaxtyping import Shaped
 
+from hydra_lib import _checks
 from hydra_lib.matmul.crossover import choose_levels
 from hydra_lib.matmul.operands import Matrix, check_out, check_pair, product_shape
 
@@ -48,9 +49,10 @@ def strassen_fast(
     ``b`` likewise every such column. So does ∞, as NaN, because ∞ − ∞ arises. Sums of up to 4^L
     finite entries may overflow.
 
-    Raises TypeError for anything but tensors of one number dtype; ValueError for inner sizes or
-    leading axes that do not match, two devices, ``out`` of wrong shape or in overlapping memory,
-    ``levels`` that are negative or halve a side to nothing, and tensors that want a gradient.
+    Raises TypeError for anything but dense tensors of one number dtype; ValueError for inner sizes
+    or leading axes that do not match, two devices, ``out`` of wrong shape or in overlapping memory,
+    ``levels`` that are no integer, negative or halve a side to nothing, and tensors that want a
+    gradient.
 
     Cost: ``2mnk·(7/8)^L`` FLOPs in products and 15 block additions a level, of which BLAS takes
     four along at the last level. The workspace holds a quarter of A and of B at every level, and
@@ -70,6 +72,8 @@ def strassen_fast(
     shape = product_shape(a, b)
     if out is not None:
         check_out(out, a, b)
+    if levels is not None:
+        levels = _checks.integer("levels", levels, 0)
     if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (a, b, out)):
         raise ValueError("no gradient is computed here: detach the tensors, or use torch.no_grad()")
     if b.ndim == 2 < a.ndim and a.is_contiguous() and (out is None or out.is_contiguous()):
@@ -80,14 +84,17 @@ def strassen_fast(
     (*batch, m, n), k = shape, a.shape[-1]
     if levels is None:
         levels = choose_levels(m, k, n, a.dtype, a.device)
-    elif levels < 0 or 0 < min(m, k, n) < 2**levels:
+    elif min(m, k, n) > 0 and levels >= min(m, k, n).bit_length():
         got = f"got levels={levels} for sides {m}, {k}, {n}"
-        raise ValueError(f"levels must be at least 0 and leave no side below 1: {got}")
-    if levels == 0 or min(m, k, n) == 0:
-        return torch.matmul(a, b, out=out)
+        raise ValueError(f"levels must leave no side below 1: {got}")
+    plain = levels == 0 or min(m, k, n) == 0
+    if plain and out is None:
+        return a @ b
     if out is None:
         out = a.new_empty(shape)
     a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
+    if plain:  # with a strided out, torch.matmul fails on a batch times one matrix
+        return torch.matmul(a, b, out=out)
     sides = _split(m, k, n, levels)
     work = _workspace(a, b, out, sides, levels)
     for i in itertools.product(*map(range, batch)):

@@ -10,12 +10,15 @@ __all__ = ["Matrix", "check_out", "check_pair", "empty", "product_shape"]
 # A numpy array or a torch tensor. Not spelt as a type, so that check_pair can say what is wrong.
 Matrix = Any
 
+OTHERS = (np.ma.MaskedArray, np.matrix)
+
 
 def check_pair(a: Matrix, b: Matrix) -> None:
     """Make sure that ``a`` (…, m, k) and ``b`` (…, k, n) are two of a kind with the same k.
 
-    Raises TypeError unless both are numpy arrays or both torch tensors, of one dtype that is not
-    bool; ValueError for two devices, fewer than two axes or inner sizes that differ.
+    Raises TypeError unless both are numpy arrays or both dense torch tensors, of one dtype that is
+    not bool, and for masked arrays and ``np.matrix``, whose products are others; ValueError for two
+    devices, fewer than two axes or inner sizes that differ.
 
     >>> check_pair(np.ones((2, 3)), np.ones((3, 5)))
     """
@@ -24,9 +27,15 @@ def check_pair(a: Matrix, b: Matrix) -> None:
             "expected two numpy arrays or two torch tensors, got "
             f"{type(a).__name__} and {type(b).__name__}"
         )
+    if isinstance(a, OTHERS) or isinstance(b, OTHERS):
+        kinds = f"{type(a).__name__} and {type(b).__name__}"
+        raise TypeError(f"expected plain numpy arrays without a mask, got {kinds}")
+    layouts = [str(getattr(x, "layout", torch.strided)) for x in (a, b)]
+    if set(layouts) != {"torch.strided"}:
+        raise TypeError(f"expected dense tensors, got layouts {' and '.join(layouts)}")
     if a.dtype != b.dtype:
         raise TypeError(f"expected a and b of one dtype, got {a.dtype} and {b.dtype}")
-    if a.dtype in (torch.bool, np.bool_):
+    if a.dtype == torch.bool or (isinstance(a, np.ndarray) and a.dtype.kind not in "iufcO"):
         raise TypeError(f"expected integer, floating or complex numbers, got {a.dtype}")
     if isinstance(a, torch.Tensor) and a.device != b.device:
         raise ValueError(f"expected a and b on one device, got {a.device} and {b.device}")
@@ -66,21 +75,32 @@ def product_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
 def check_out(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
     """Make sure that ``a @ b`` can be built up in ``out`` while ``a`` and ``b`` are still read.
 
-    Raises TypeError for another dtype; ValueError for another shape or device, for an ``out`` that
-    holds one number in two places, and for address ranges that meet those of ``a`` or ``b``, if
-    only between each other's rows.
+    Raises TypeError for another kind or dtype; ValueError for another shape or device, for an
+    ``out`` whose strides do not nest, so that one number could stand in two places, and for address
+    ranges that meet those of ``a`` or ``b``, if only between each other's rows.
 
     >>> check_out(torch.empty(2, 5), torch.ones(2, 3), torch.ones(3, 5))
     """
+    if not isinstance(out, torch.Tensor) or out.layout != torch.strided:
+        raise TypeError(f"expected out to be a dense tensor, got {type(out).__name__}")
     if out.dtype != a.dtype:
         raise TypeError(f"expected out of dtype {a.dtype}, got {out.dtype}")
     shape = product_shape(a, b)
     if tuple(out.shape) != shape or out.device != a.device:
         got = f"{tuple(out.shape)} on {out.device}"
         raise ValueError(f"expected out of shape {shape} on {a.device}, got {got}")
-    repeats = any(n > 1 and step == 0 for n, step in zip(out.shape, out.stride(), strict=True))
-    if repeats or _meet(out, a) or _meet(out, b):
+    if _repeats(out) or _meet(out, a) or _meet(out, b):
         raise ValueError("out must not overlap a, b or itself in memory")
+
+
+def _repeats(x: torch.Tensor) -> bool:
+    """Whether a step along one axis may land where steps along the shorter ones do."""
+    reach = 0
+    for step, n in sorted(zip(x.stride(), x.shape, strict=True)):
+        if n > 1 and step <= reach:
+            return True
+        reach += step * (n - 1)
+    return False
 
 
 def _meet(x: torch.Tensor, y: torch.Tensor) -> bool:

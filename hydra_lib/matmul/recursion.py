@@ -1,5 +1,6 @@
 """Strassen's algorithm, written to be read: seven products of half the size instead of eight."""
 
+from hydra_lib import _checks
 from hydra_lib.matmul.operands import Matrix, check_pair, empty
 
 __all__ = ["seven_products", "strassen"]
@@ -17,8 +18,9 @@ def strassen(a: Matrix, b: Matrix, leaf: int = 64) -> Matrix:
     the last terms of the sums are products with one vector. Padding would instead copy both
     matrices at every level with an odd side.
 
-    Raises TypeError for another kind of argument, bool, or two dtypes; ValueError for inner sizes
-    that differ, more or fewer than two axes, two devices, or ``leaf`` below 1.
+    Raises TypeError for another kind of argument (a masked array too), bool, or two dtypes;
+    ValueError for inner sizes that differ, more or fewer than two axes, two devices, or a ``leaf``
+    that is no positive integer.
 
     Cost: for n = 2^L · leaf, ``7^L · leaf³`` multiplications, against ``8^L · leaf³``, and 18 block
     additions a level, each into new memory; with small leaves that is slower than BLAS at every
@@ -33,8 +35,7 @@ def strassen(a: Matrix, b: Matrix, leaf: int = 64) -> Matrix:
     check_pair(a, b)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"expected two matrices, got {tuple(a.shape)} and {tuple(b.shape)}")
-    if leaf < 1:
-        raise ValueError(f"leaf must be at least 1, got {leaf}")
+    leaf = _checks.integer("leaf", leaf)
     return seven_products(a, b, leaf)
 
 

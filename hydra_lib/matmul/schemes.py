@@ -11,13 +11,18 @@ How they are written down: :mod:`hydra_lib.matmul.bilinear`.
 
 import numpy as np
 
+from hydra_lib import _checks
 from hydra_lib.matmul.bilinear import BilinearAlgorithm
 
 __all__ = ["LADERMAN", "STRASSEN", "WINOGRAD", "naive"]
 
 
 def naive(m: int, k: int, n: int) -> BilinearAlgorithm:
-    """⟨m, k, n; mkn⟩: each entry of A times each entry of B that it meets."""
+    """⟨m, k, n; mkn⟩: each entry of A times each entry of B that it meets.
+
+    Raises ValueError for sides that are no positive integers.
+    """
+    m, k, n = (_checks.integer(*side) for side in (("m", m), ("k", k), ("n", n)))
 
     def one_hot(rows, columns, shape):
         hot = np.eye(rows * columns, dtype=np.int64).reshape(*shape, rows, columns)

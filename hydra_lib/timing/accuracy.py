@@ -83,25 +83,45 @@ def relative_error(result: object, exact: object) -> float:
 
     Tensors, arrays or numbers of one shape: ``exact`` float64, complex128 or integers, ``result``
     of any dtype. A wrong NaN or infinity gives NaN or ∞. Where ``exact`` has no finite element
-    but zeros, the error is absolute.
+    but zeros, the error is absolute. Integers of 64 bits are compared in all of them.
 
-    Raises ValueError for shapes that differ, TypeError for an ``exact`` of fewer digits.
+    Raises ValueError for shapes that differ and no elements, TypeError for an ``exact`` of fewer
+    digits, and for anything that holds no numbers.
 
     >>> relative_error(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]).double())
     0.5
     """
+    for name, value in (("result", result), ("exact", exact)):
+        if not isinstance(value, torch.Tensor | np.ndarray | Number):
+            kind = type(value).__name__
+            raise TypeError(f"{name} must be a tensor, an array or a number, got {kind}")
     result, exact = as_tensor(result).detach(), as_tensor(exact).detach()
     if to_float64(exact).dtype != exact.dtype:
         raise TypeError(f"exact must be float64, complex128 or integers, got {exact.dtype}")
     if result.shape != exact.shape:
         got, expected = tuple(result.shape), tuple(exact.shape)
         raise ValueError(f"result must have the shape of exact, {expected}, got {got}")
-    wide = torch.promote_types(torch.promote_types(result.dtype, exact.dtype), torch.float64)
-    result, exact = result.to(exact.device, wide), exact.to(wide)
-    difference = (result - exact).abs().masked_fill(result == exact, 0)
-    size = exact.abs()
+    if not exact.numel():
+        raise ValueError(f"exact must have an element, got shape {tuple(exact.shape)}")
+    wide = torch.complex128 if result.is_complex() or exact.is_complex() else torch.float64
+    (high, low), (true_high, true_low) = (
+        _halves(x.to(exact.device), wide) for x in (result, exact)
+    )
+    same = (high == true_high) & (low == true_low)  # infinities too, whose difference is NaN
+    difference = ((high - true_high) + (low - true_low)).abs().masked_fill(same, 0)
+    size = exact.to(wide).abs()
     scale = float(size.masked_fill(~size.isfinite(), 0).max())
     return float(difference.max()) / (scale or 1.0)
+
+
+def _halves(x: torch.Tensor, wide: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """``x`` as a sum of two: float64 keeps 53 bits of an integer, and there may be 64."""
+    if x.dtype not in (torch.int64, torch.uint64):
+        return x.to(wide), torch.zeros_like(x, dtype=wide)
+    bits = x.view(torch.int64)
+    low = bits & 2047 if x.dtype == torch.uint64 else bits.fmod(2048)
+    high = (bits >> 11 & 2**53 - 1).to(wide) * 2048 if x.dtype == torch.uint64 else bits - low
+    return high.to(wide), low.to(wide)
 
 
 def check(name: str, results: list, exact: list, tolerance: int | float | None = None) -> float:

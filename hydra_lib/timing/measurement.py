@@ -7,10 +7,12 @@ a cold first call (warm-up), one lucky sample (quantiles of many), two moments o
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 
 import torch
 
 from hydra_lib.timing.accuracy import FailedCheckError, as_tensor, check, to_float64
+from hydra_lib.timing.display import machine, percent, quantity
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.timing.sampling import (
     argument_sets,
@@ -27,7 +29,7 @@ Count = int | float | None
 Device = str | torch.device | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timing:
     """Quantiles of the time of one call, in seconds, with what is needed to read them.
 
@@ -54,8 +56,19 @@ class Timing:
     def tflop_per_s(self) -> float | None:
         return None if self.flops is None else self.flops / self.p50 / 1e12
 
+    def __repr__(self) -> str:
+        median, low, high = quantity("s", self.p50, self.p20, self.p80)
+        parts = [f"{median} ({low} … {high}, {self.samples} samples)", self.dtype]
+        for count, unit in ((self.flops, "FLOP/s"), (self.bytes, "B/s")):
+            parts += [] if count is None else quantity(unit, count / self.p50)
+        parts += ["caches flushed"] if self.flush else []
+        return ", ".join([*parts, machine(self.environment)])
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        return f"<p>{_bold(self)}</p>"
+
+
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Quantiles of reference time / candidate time over pairs: above 1 the candidate is faster.
 
@@ -71,6 +84,27 @@ class Comparison:
     candidate: Timing
     reference_error: float
     candidate_error: float
+
+    def __repr__(self) -> str:
+        found = f"candidate {self.p50:.2f} × as fast as reference ({self.p20:.2f} … {self.p80:.2f}"
+        pairs = f"median of {self.reference.samples} pairs"
+        return f"{found}, {pairs}, {percent(self.spread)} on the median)"
+
+    def _repr_html_(self) -> str:
+        both = (
+            ("reference", self.reference, self.reference_error),
+            ("candidate", self.candidate, self.candidate_error),
+        )
+        rows = [
+            f"<tr><th>{name}</th><td>{_bold(timing)}</td><td>error {error:.1e}</td></tr>"
+            for name, timing, error in both
+        ]
+        return f"<p>{escape(repr(self))}</p><table>{''.join(rows)}</table>"
+
+
+def _bold(timing: Timing) -> str:
+    median, _, rest = escape(repr(timing)).partition(" (")
+    return f"<strong>{median}</strong> ({rest}"
 
 
 def bench(
