@@ -15,7 +15,7 @@ from hydra_lib.records import FOLDER
 from hydra_lib.timing import roofline
 from hydra_lib.timing.rows import ceilings_of
 from hydra_lib.widgets import ExplorerWidget
-from tests.conftest import in_browser, numbers
+from tests.conftest import follow, in_browser, numbers
 from tests.measured_records import FAST, a_row, bare_record, environment_of, gpu_record, timing
 
 browser = pytest.mark.browser
@@ -591,7 +591,7 @@ def test_links(widget_page):
     sentence = page.locator(".hydra-summary").inner_text()
     assert sentence.startswith("SDPA flash: 3.78 ms, 0.918 × as fast as Triton (paired, ± 1 %), ")
     select(page, "head_dim").select_option("128")
-    page.wait_for_url("**measured.head_dim=128*")
+    page.wait_for_url("**explorer.head_dim=128*")
     page.reload()
     page.wait_for_selector("[data-ready=explorer]")
     expect(select(page, "head_dim")).to_have_value("128")
@@ -608,7 +608,7 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
     page = widget_page(both(), fragment="#explorer.T=false")
     problem = page.locator("[data-ready=explorer] > .hydra-problem").last
     for asked in ("T=false", *NONSENSE):
-        page.evaluate("hash => { location.hash = hash; }", f"measured.{asked}")
+        follow(page, f"#explorer.{asked}")
         trait, value = asked.split("=")
         expect(problem).to_have_text(
             f"The link asks for {trait} = {value}, which this widget cannot show."

@@ -18,7 +18,7 @@ from hydra_lib.toy.model import ToyModel, stored
 from hydra_lib.toy.roles import role_scores, role_targets
 from hydra_lib.widgets import HeadViewerWidget
 from hydra_lib.widgets.head_viewer import check_document
-from tests.conftest import in_browser, numbers
+from tests.conftest import follow, in_browser, numbers
 
 browser = pytest.mark.browser
 
@@ -66,11 +66,13 @@ def huge():
             "after '^ab(c)' comes one of 'b', got 'c'",
         ),
         ({"layer": 2}, ValueError, "layer must lie in 0 … 1, got 2"),
-        ({"layer": -1}, ValueError, "layer must lie in 0 … 1, got -1"),
+        ({"layer": -1}, ValueError, "layer must be an integer from 0 to 99, got -1"),
+        ({"layer": "0"}, ValueError, "layer must be an integer from 0 to 99, got '0'"),
+        ({"text": 5}, TypeError, "text must be a string, got int"),
         ({"head": 6}, ValueError, "head must lie in 0 … 5, got 6"),
         ({"model": small(), "layer": 1}, ValueError, "layer must lie in 0 … 0, got 1"),
         ({"text": "^ab", "position": 3}, ValueError, "position must lie in 0 … 2, got 3"),
-        ({"position": -1}, ValueError, "position must lie in 0 … 39, got -1"),
+        ({"position": -1}, ValueError, "position must be an integer from 0 to 47, got -1"),
     ],
 )
 def test_bad_settings(setting, error, message):
@@ -625,9 +627,10 @@ def test_links(widget_page, library):
     page = widget_page(HeadViewerWidget(), fragment=asked)
     expect_view(page, library, "^ab(c)b", 0, 4, 5, off=True)
     expect(page.locator("[data-ready=head_viewer] > .hydra-problem")).to_have_text("")
-    page.evaluate("location.hash = '#head_viewer.position=40&head_viewer.off=false'")
+    document = "#head_viewer.text=%5Eab(c)b&head_viewer.layer=0&head_viewer.head=4"
+    follow(page, f"{document}&head_viewer.position=40&head_viewer.off=false")
     expect_view(page, library, "^ab(c)b", 0, 4, 6)  # the last there is
-    page.evaluate("location.hash = '#head_viewer.position=3'")
+    follow(page, f"{document}&head_viewer.position=3")
     expect_view(page, library, "^ab(c)b", 0, 4, 3)
 
 
@@ -665,7 +668,7 @@ def test_two_on_a_page_and_two_views_of_one(widget_page, library):
     page.locator("[data-ready=head_viewer]").get_by_label("switch this head off").click()
     expect_view(page, library, TEXT, 0, 4, 3, off=True)
     expect_view(page, library, "^Aab*A", 0, 1, 4, name="other")
-    page.wait_for_url("**#other.head=1&other.layer=0&head_viewer.off=true")
+    page.wait_for_url("**#head_viewer.off=true&other.head=1&other.layer=0")
     page = widget_page(one, one)
     first, second = page.locator("[data-ready=head_viewer]").all()
     first.get_by_label("Type your own").fill("^ab(x")

@@ -1,5 +1,6 @@
 """The scaling widget: its arithmetic against the library, every control, links."""
 
+import functools
 import math
 import re
 
@@ -10,7 +11,7 @@ from playwright.sync_api import expect
 
 from hydra_lib import boltzmann, scaling
 from hydra_lib.widgets import ScalingWidget
-from tests.conftest import in_browser, numbers
+from tests.conftest import drawn, in_browser, numbers
 
 browser = pytest.mark.browser
 SCORES = "m.sampler(c.rows, c.keys, c.seed)(c.d, c.mu, c.sigma)"
@@ -72,12 +73,12 @@ ENTRIES = """(() => {
 def test_scores_are_the_products_of_shared_queries_with_keys(chromium):
     cases = random_cases(1000)
     got = numbers(in_browser(chromium, "scaling.js", ENTRIES % SCORES, cases))
-    for case, drawn in zip(cases, got, strict=True):
-        q, k = (torch.tensor(drawn[x], dtype=torch.float64) for x in "qk")
+    for case, entries in zip(cases, got, strict=True):
+        q, k = (torch.tensor(entries[x], dtype=torch.float64) for x in "qk")
         q, k = (case["mu"] + case["sigma"] * x for x in (q, k))
         assert q.shape == (case["rows"], case["d"])
         expected = (k @ q[..., None]).flatten()
-        scores = torch.tensor(drawn["scores"], dtype=torch.float64)
+        scores = torch.tensor(entries["scores"], dtype=torch.float64)
         # Sums that cancel are compared against the size of their terms.
         size = (k.abs() @ q.abs()[..., None]).max().item()
         torch.testing.assert_close(scores, expected, rtol=1e-9, atol=1e-13 * size)
@@ -152,14 +153,20 @@ def cells(page, caption):
     ]
 
 
-def expect_setting(page, chromium, d=64, mu=0.0, sigma=1.0, scaled=False, seed=0):
-    """Everything on the page is the library's result for this setting, to the digits shown."""
-    page.wait_for_timeout(100)
+@functools.cache
+def drawings(chromium, d, mu, sigma, seed):
+    """The scores of the histogram and of the row, as tensors."""
     case = {"d": d, "mu": mu, "sigma": sigma, "seed": seed}
     shapes = [{**case, "rows": 2000, "keys": 1}, {**case, "rows": 1, "keys": 8}]
+    got = numbers(in_browser(chromium, "scaling.js", SCORES, shapes))
+    return [torch.tensor(scores, dtype=torch.float64) for scores in got]
+
+
+def expect_setting(page, chromium, d=64, mu=0.0, sigma=1.0, scaled=False, seed=0):
+    """Everything on the page is the library's result for this setting, to the digits shown."""
+    drawn(page)
     many, few = (
-        torch.tensor(scores, dtype=torch.float64) / (math.sqrt(d) if scaled else 1)
-        for scores in numbers(in_browser(chromium, "scaling.js", SCORES, shapes))
+        x / (math.sqrt(d) if scaled else 1) for x in drawings(chromium, d, mu, sigma, seed)
     )
     raw = scaling.dot_product_moments(d, mu, mu, sigma, sigma)
     divisor = math.sqrt(d) if scaled else 1
@@ -180,10 +187,10 @@ def expect_setting(page, chromium, d=64, mu=0.0, sigma=1.0, scaled=False, seed=0
     assert said == pytest.approx([predicted[1], shown[1][1], spread[1], 8, spread[2]], rel=5e-3)
     # The bars hold every score that the caption does not leave out.
     outside = re.search(r"; (\d+) lie", page.locator("figcaption").inner_text())
-    drawn = page.locator(".hydra-counts rect").evaluate_all(
+    bars = page.locator(".hydra-counts rect").evaluate_all(
         "rects => rects.map(r => r.height.baseVal.value)"
     )
-    assert max(drawn) > 0
+    assert max(bars) > 0
     low = predicted[0] - float(axis_half(predicted[1]))
     beyond = ((many < low) | (many >= 2 * predicted[0] - low)).sum().item()
     assert beyond == (int(outside[1]) if outside else 0)
@@ -246,8 +253,7 @@ def test_controls_by_pointer(widget_page, chromium):
     expect_setting(page, chromium, d=512, sigma=3, mu=1, scaled=True)
     page.get_by_role("button", name="draw again").click()
     expect_setting(page, chromium, d=512, sigma=3, mu=1, scaled=True, seed=1)
-    page.wait_for_url("**#scaling.*")
-    page.wait_for_timeout(300)
+    page.wait_for_url("**scaling.seed=1&*")
     page.reload()  # the setting stands in the URL
     page.wait_for_selector("[data-ready=scaling]")
     expect_setting(page, chromium, d=512, sigma=3, mu=1, scaled=True, seed=1)

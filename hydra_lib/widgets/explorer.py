@@ -5,7 +5,7 @@ import math
 import traitlets
 
 from hydra_lib.timing.rows import ceilings_of
-from hydra_lib.widgets._base import Widget
+from hydra_lib.widgets._base import Setting, SettingError, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["ExplorerWidget"]
@@ -14,6 +14,7 @@ NEEDED = ("group", "kernel", "pass", "dtype", "p20", "p50", "p80")
 SIZES = ("n", "T", "head_dim", "B", "h")
 OTHERS = ("flops", "bytes", "reference", "ratio", "spread", "error", "peak_bytes")
 ABOUT = ("device", "date", "versions")
+SIZE = {"low": 1, "high": 2**53, "whole": True, "options": (None,)}
 CHARTS = ("roofline", "T", "head_dim", "n")
 
 
@@ -42,15 +43,15 @@ class ExplorerWidget(Widget):
     group = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     direction = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     dtype = traitlets.Unicode(None, allow_none=True).tag(sync=True)
-    n = traitlets.Int(None, allow_none=True).tag(sync=True)
-    T = traitlets.Int(None, allow_none=True).tag(sync=True)
-    head_dim = traitlets.Int(None, allow_none=True).tag(sync=True)
-    B = traitlets.Int(None, allow_none=True).tag(sync=True)
-    h = traitlets.Int(None, allow_none=True).tag(sync=True)
+    n = Setting(None, **SIZE)
+    T = Setting(None, **SIZE)
+    head_dim = Setting(None, **SIZE)
+    B = Setting(None, **SIZE)
+    h = Setting(None, **SIZE)
     reference = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     kernel = traitlets.Unicode(None, allow_none=True).tag(sync=True)
-    show = traitlets.Enum(["time", "speed", "ratio"], "time").tag(sync=True)
-    chart = traitlets.Enum(CHARTS, None, allow_none=True).tag(sync=True)
+    show = Setting("time", options=("time", "speed", "ratio"))
+    chart = Setting(None, options=(None, *CHARTS))
 
     def __init__(self, records, **traits):
         if not isinstance(records, dict) or not records:
@@ -66,7 +67,7 @@ class ExplorerWidget(Widget):
         offered = self.records if name == "record" else dict.fromkeys(r.get(key) for r in rows)
         if value is not None and value not in offered:
             known = ", ".join(str(x) for x in offered if x is not None) or "nothing"
-            raise ValueError(f"{name} must be one of those measured ({known}), got {value!r}")
+            raise SettingError(f"{name} must be one of those measured ({known}), got {value!r}")
         return value
 
 
