@@ -220,6 +220,7 @@ def test_rows_by_slider_and_by_hand(widget_page):
     page.get_by_label("Values").select_option("A single spike")
     expect_setting(page, SPIKE, aggregation.running_mean(6), 2, "mean")
     expect(page.get_by_label("Window width")).to_have_attribute("max", "6")
+    page.get_by_label("Values").focus()
     press(page, "Home")
     expect_setting(page, EVEN, aggregation.running_mean(5), 2, "mean")
 

@@ -45,10 +45,10 @@ PURE = re.compile(r"^// .*No DOM\.$", re.MULTILINE)  # tested by calls alone, wh
 
 SWAPS = [
     (r"===", "!=="), (r"!==", "==="), (r"<=", "<"), (r">=", ">"), (r" < ", " <= "),
-    (r" > ", " >= "), (r"&&", "||"), (r"\|\|", "&&"), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "),
-    (r" / ", " * "), (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"Math\.min", "Math.max"),
-    (r"Math\.max", "Math.min"), (r"Math\.floor", "Math.ceil"), (r"\?\?", "&&"),
-    (r"(?<=[(\s])!(?=[\w(])", ""),
+    (r" > ", " >= "), (r"&&", "||"), (r"\|\|", "&&"), (r" \+ ", " - "), (r" - ", " + "),
+    (r" \* ", " / "), (r" / ", " * "), (r"\btrue\b", "false"), (r"\bfalse\b", "true"),
+    (r"Math\.min", "Math.max"), (r"Math\.max", "Math.min"), (r"Math\.floor", "Math.ceil"),
+    (r"\?\?", "&&"), (r"(?<=[(\s])!(?=[\w(])", ""),
     (r"(?<![\w.₀-₉])\d+(?![\w.])", lambda m: str(int(m[0]) + 1)),
     (r'"[^"\n]+"', lambda m: m[0][:-1] + 'X"'),
 ]  # fmt: skip
