@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+import subprocess
 import threading
 from pathlib import Path
 
@@ -163,8 +164,35 @@ def follow(page, fragment):
     drawn(page)
 
 
+RUN = """
+const {source, expression, cases} = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const real = (x) => ({"inf": Infinity, "-inf": -Infinity})[x] ?? x;
+import("data:text/javascript," + encodeURIComponent(source)).then((m) => {
+    const of = new Function("m", "real", "c", "return (" + expression + ")");
+    process.stdout.write(JSON.stringify(cases.map((c) => of(m, real, c)),
+        (_, x) => x === Infinity ? "inf" : x === -Infinity ? "-inf" : x));
+});
+"""
+
+
+def in_javascript(module, expression, cases):
+    """``expression`` of each case ``c``, with the exports of a static module as ``m``, as JSON.
+
+    Computed by the Node that Playwright brings along: a module without a DOM needs no browser.
+    """
+    from playwright._impl._driver import compute_driver_executable
+
+    from hydra_lib.widgets._bundle import bundle
+
+    task = {"source": bundle(module), "expression": expression, "cases": cases}
+    node, _ = compute_driver_executable()
+    done = subprocess.run([node, "-e", RUN], input=json.dumps(task), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def in_browser(chromium, module, expression, cases):
-    """``expression`` of each case ``c``, with the exports of a static module as ``m``, as JSON."""
+    """The same in a page, for a module that makes elements."""
     from hydra_lib.widgets._bundle import bundle
 
     page = chromium.new_page()
@@ -173,9 +201,7 @@ def in_browser(chromium, module, expression, cases):
             f"""async ([source, cases]) => {{
                 const url = URL.createObjectURL(new Blob([source], {{type: "text/javascript"}}));
                 const m = await import(url);
-                const real = (x) => ({{"inf": Infinity, "-inf": -Infinity}})[x] ?? x;
-                return JSON.stringify(cases.map((c) => {expression}),
-                    (_, x) => x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
+                return JSON.stringify(cases.map((c) => {expression}));
             }}""",
             [bundle(module), cases],
         )
@@ -188,7 +214,7 @@ def numbers(text):
 
 
 def extended(x):
-    """Nested lists of numbers, infinities as :func:`in_browser` writes them."""
+    """Nested lists of numbers, infinities as :func:`in_javascript` writes them."""
     return [extended(y) for y in x] if isinstance(x, list) else float(x)
 
 

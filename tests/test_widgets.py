@@ -24,7 +24,7 @@ from hydra_lib.widgets import (
 )
 from hydra_lib.widgets._base import Setting, SettingError
 from hydra_lib.widgets._bundle import STATIC, bundle
-from tests.conftest import drawn, follow, in_browser, numbers, press, written
+from tests.conftest import drawn, follow, in_browser, in_javascript, numbers, press, written
 from tests.measured_records import bare_record, gpu_record
 
 browser = pytest.mark.browser
@@ -161,12 +161,11 @@ class Holder(traitlets.HasTraits):
         locals()[_name] = _setting
 
 
-@browser
-def test_python_and_the_page_agree_on_limits(chromium):
+def test_python_and_the_page_agree_on_limits():
     limits = {name: setting.limits() for name, setting in SETTINGS.items()}
     cases = [[name, value] for name in (*SETTINGS, "constructor", "other") for value in VALUES]
     expression = f"m.withinLimits(c[0], c[1], {{limits: {json.dumps(limits)}}})"
-    got = numbers(in_browser(chromium, "limits.js", expression, cases))
+    got = numbers(in_javascript("limits.js", expression, cases))
     for (name, value), fits in zip(cases, got, strict=True):
         if name not in SETTINGS:
             assert fits is False
@@ -206,27 +205,25 @@ def test_classes_are_those_of_the_style():
 # --- elements -------------------------------------------------------------------------------------
 
 
-@browser
-def test_numbers_as_text(chromium):
+def test_numbers_as_text():
     cases = [0, 1, -1, 12.5, 1 / 3, -2 / 3, 1234.56, 99994.0, 99996.0, 99999.6, 1e5, -1e5, 123456.7]
     cases += [1e-3, 0.00099999, -0.000999, 0.001, 0.0012344, 5e-324, 1e308, 1e21, -2.5e-7]
     cases += ["inf", "-inf"]
-    got = numbers(in_browser(chromium, "ui.js", "m.number(real(c))", cases))
+    got = numbers(in_javascript("ui.js", "m.number(real(c))", cases))
     assert got == [written(float(x)) for x in cases]
     assert written(1e5) == "1.00e+5"
     assert written(-0.000999) == "−9.99e−4"
-    (got,) = numbers(in_browser(chromium, "ui.js", "[m.number(-0), m.number(NaN)]", [0]))
+    (got,) = numbers(in_javascript("ui.js", "[m.number(-0), m.number(NaN)]", [0]))
     assert got == ["0", "not a number"]
 
 
-@browser
-def test_shades_and_options(chromium):
+def test_shades_and_options():
     cases = [-1, 0, 0.12345, 0.5, 1, 1.5]
-    got = numbers(in_browser(chromium, "ui.js", "m.heat(c)", cases))
+    got = numbers(in_javascript("ui.js", "m.heat(c)", cases))
     assert got == [f"--heat:{x}%" for x in ("0.0", "0.0", "12.3", "50.0", "100.0", "100.0")]
     sets = {"one": [1], "two": [2], "same": [0]}
     got = numbers(
-        in_browser(chromium, "ui.js", f"m.optionOf(c, [0], {json.dumps(sets)})", [[0], [2], [3]])
+        in_javascript("ui.js", f"m.optionOf(c, [0], {json.dumps(sets)})", [[0], [2], [3]])
     )
     assert got == ["", "two", None]
 

@@ -16,7 +16,7 @@ from tests.conftest import (
     expect_table,
     follow,
     heat,
-    in_browser,
+    in_javascript,
     numbers,
     press,
     table_of,
@@ -72,8 +72,7 @@ def test_bad_settings(make, message):
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-@browser
-def test_arithmetic_agrees_with_the_library(chromium):
+def test_arithmetic_agrees_with_the_library():
     rules = {
         "sum": lambda T, c: aggregation.running_sum(T),
         "mean": lambda T, c: aggregation.running_mean(T),
@@ -97,7 +96,7 @@ def test_arithmetic_agrees_with_the_library(chromium):
                 }
             )
         expression = "m.product(m.weightMatrix(c, c.values.length), c.values)"
-        got = numbers(in_browser(chromium, "aggregation.js", expression, cases))
+        got = numbers(in_javascript("aggregation.js", expression, cases))
         for case, output in zip(cases, got, strict=True):
             values = torch.tensor(case["values"])
             expected = rules[case["rule"]](len(values), case) @ values

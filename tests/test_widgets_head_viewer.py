@@ -18,7 +18,7 @@ from hydra_lib.toy.model import ToyModel, stored
 from hydra_lib.toy.roles import role_scores, role_targets
 from hydra_lib.widgets import HeadViewerWidget
 from hydra_lib.widgets.head_viewer import check_document
-from tests.conftest import follow, in_browser, numbers
+from tests.conftest import follow, in_javascript, numbers
 
 browser = pytest.mark.browser
 
@@ -129,11 +129,10 @@ def test_first_position_is_the_last_look_up_with_an_outcome(text, position):
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-@browser
-def test_rules_agree_with_the_library(chromium):
+def test_rules_agree_with_the_library():
     documents = corpus(1000, seed=5)
     texts = [spelled(ids[:-1]) for ids in documents.ids]
-    got = numbers(in_browser(chromium, "toy_language.js", "m.annotate(c)", texts))
+    got = numbers(in_javascript("toy_language.js", "m.annotate(c)", texts))
     targets = role_targets(documents)
     answers = (targets["induction"] | targets["bracket"] | targets["entity"]).tolist()
     jobs, places = documents.job.tolist(), documents.target.tolist()
@@ -165,8 +164,7 @@ def refusal(text):
     return ""
 
 
-@browser
-def test_refusals_are_the_library_s_word_for_word(chromium):
+def test_refusals_are_the_library_s_word_for_word():
     draw = random.Random(7)
     documents = [spelled(ids) for ids in corpus(900, seed=6).ids]
     cases = ["", "^", "a", "^a'", '^a"', "^a\\", "\\'\"", "^a😀", "😀", "^a😀b" + 46 * "c", "é^"]
@@ -174,7 +172,7 @@ def test_refusals_are_the_library_s_word_for_word(chromium):
         length, change = draw.randint(0, 49), draw.randint(0, 48)
         other = draw.choice(SYMBOLS * 3 + "Z0'\\ \"é")
         cases += [text[:length], (text[:change] + other + text[change + 1 :])[:48]]
-    got = numbers(in_browser(chromium, "toy_language.js", "m.examine(c)", cases))
+    got = numbers(in_javascript("toy_language.js", "m.examine(c)", cases))
     assert [found["problem"] for found in got] == [refusal(case) for case in cases]
     problems = [found["problem"] for found in got]
     for kind in ("^$", "^the symbols", "^text must have", "^text must start", "^after '"):
@@ -187,11 +185,10 @@ def test_refusals_are_the_library_s_word_for_word(chromium):
             assert refusal(case[: len(legal) + 1])  # and not a symbol more
 
 
-@browser
-def test_drawn_documents_are_of_the_language(chromium):
+def test_drawn_documents_are_of_the_language():
     cases = [[seed, 2 + seed % 47] for seed in range(1000)] + [[7, 48]] * 2 + [[2**32 - 1, 48]]
     expression = "[m.randomDocument(...c), m.opening(m.randomDocument(...c))]"
-    got = numbers(in_browser(chromium, "toy_language.js", expression, cases))
+    got = numbers(in_javascript("toy_language.js", expression, cases))
     for (_, length), (text, opening) in zip(cases, got, strict=True):
         assert (len(text), refusal(text)) == (length, "")
         asked = []
@@ -245,8 +242,7 @@ def library_forward(model, ids, off):
     return torch.cat([part.flatten(1) for part in parts], 1)
 
 
-@browser
-def test_model_agrees_with_the_library(chromium):
+def test_model_agrees_with_the_library():
     draw = random.Random(9)
     documents = corpus(1040, seed=10).ids.tolist()
     cases = []
@@ -257,7 +253,7 @@ def test_model_agrees_with_the_library(chromium):
         off = {"layer": length // HEADS % LAYERS, "head": length % HEADS} if n % 2 else None
         cases.append({"ids": ids[:length], "off": off})
     weights = HeadViewerWidget().weights
-    got = numbers(in_browser(chromium, "toy_model.js", FORWARD, [weights, *cases]))[1:]
+    got = numbers(in_javascript("toy_model.js", FORWARD, [weights, *cases]))[1:]
     results = [torch.frombuffer(bytearray(base64.b64decode(x)), dtype=torch.float64) for x in got]
     exact, single = stored().double(), stored()
     groups = {}
@@ -278,15 +274,14 @@ def test_model_agrees_with_the_library(chromium):
     assert sum(map(len, groups.values())) == 1040
 
 
-@browser
-def test_a_model_of_another_shape_agrees(chromium):
+def test_a_model_of_another_shape_agrees():
     model = small(layers=3, n_heads=2)
     widget = HeadViewerWidget(model)
     halves = small(layers=3, n_heads=2)
     halves.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})
     ids = encode(TEXT)[None]
     cases = [widget.weights, {"ids": ids[0].tolist(), "off": None}]
-    got = numbers(in_browser(chromium, "toy_model.js", FORWARD, cases))[1]
+    got = numbers(in_javascript("toy_model.js", FORWARD, cases))[1]
     ours = torch.frombuffer(bytearray(base64.b64decode(got)), dtype=torch.float64)[None]
     expected = library_forward(halves.double(), ids, None)
     torch.testing.assert_close(ours, expected, rtol=0, atol=1e-9)
@@ -593,11 +588,11 @@ def test_typing(widget_page, library):
 
 
 @browser
-def test_another_document(widget_page, library, chromium):
+def test_another_document(widget_page, library):
     page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=4, seed=2**32 - 2))
     seeds = [2**32 - 1, 0, 1]
     expression = "[m.randomDocument(c), m.opening(m.randomDocument(c))]"
-    drawn = numbers(in_browser(chromium, "toy_language.js", expression, seeds))
+    drawn = numbers(in_javascript("toy_language.js", expression, seeds))
     button = page.get_by_role("button", name="another document")
     for n, (text, position) in enumerate(drawn):
         if n == 1:

@@ -15,7 +15,7 @@ from tests.conftest import (
     expect_refused,
     expect_table,
     follow,
-    in_browser,
+    in_javascript,
     numbers,
     press,
     table_of,
@@ -59,8 +59,7 @@ def test_bad_settings(make, message):
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-@browser
-def test_mask_arithmetic_agrees_with_the_library(chromium):
+def test_mask_arithmetic_agrees_with_the_library():
     generator = torch.Generator().manual_seed(2)
     cases = []
     for index in range(1000):
@@ -72,7 +71,7 @@ def test_mask_arithmetic_agrees_with_the_library(chromium):
         const weights = m.maskedSoftmax(c.scores, c.mask, fill);
         return [weights, m.leaked(weights, c.mask)];
     })"""
-    got = numbers(in_browser(chromium, "masking.js", expression, cases))
+    got = numbers(in_javascript("masking.js", expression, cases))
     for case, results in zip(cases, got, strict=True):
         scores = torch.tensor(case["scores"], dtype=torch.float64)
         mask = torch.tensor(case["mask"])
@@ -86,10 +85,9 @@ def test_mask_arithmetic_agrees_with_the_library(chromium):
             torch.testing.assert_close(torch.tensor(leaks, dtype=torch.float64), leaked, **close)
 
 
-@browser
-def test_mask_presets_are_the_library_s(chromium):
+def test_mask_presets_are_the_library_s():
     names = ["causal", "window", "padding", "everything", "an empty row"]
-    got = numbers(in_browser(chromium, "masking.js", "m.masks[c](5)", names))
+    got = numbers(in_javascript("masking.js", "m.masks[c](5)", names))
     expected = [
         masking.causal_mask(5),
         masking.window_mask(5, 2),

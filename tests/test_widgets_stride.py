@@ -8,7 +8,7 @@ import traitlets
 from playwright.sync_api import expect
 
 from hydra_lib.widgets import StrideWidget
-from tests.conftest import in_browser, numbers
+from tests.conftest import in_javascript, numbers
 
 browser = pytest.mark.browser
 
@@ -65,8 +65,7 @@ def address(tensor, index):
     return element.storage_offset()
 
 
-@browser
-def test_stages_agree_with_torch(chromium):
+def test_stages_agree_with_torch():
     generator = torch.Generator().manual_seed(10)
     cases = []
     for _ in range(1000):
@@ -84,7 +83,7 @@ def test_stages_agree_with_torch(chromium):
                     element: m.elementAt(layout.memory[offset], c.h, c.d)};
         });
     })()"""
-    got = numbers(in_browser(chromium, "strides.js", expression, cases))
+    got = numbers(in_javascript("strides.js", expression, cases))
     uncopied = 0
     for case, stages in zip(cases, got, strict=True):
         T, h, d = case["T"], case["h"], case["d"]

@@ -17,7 +17,7 @@ from tests.conftest import (
     extended,
     follow,
     heat,
-    in_browser,
+    in_javascript,
     numbers,
     press,
     written,
@@ -76,8 +76,7 @@ def test_infinities_travel_as_json():
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-@browser
-def test_arithmetic_agrees_with_the_library(chromium):
+def test_arithmetic_agrees_with_the_library():
     generator = torch.Generator().manual_seed(0)
     cases = []
     for index in range(1200):
@@ -95,7 +94,7 @@ def test_arithmetic_agrees_with_the_library(chromium):
         for tau in (0, "inf", 5e-324, 1, 1e6)
     ]
     got = numbers(
-        in_browser(chromium, "boltzmann.js", "m.boltzmann(c.scores.map(real), real(c.tau))", cases)
+        in_javascript("boltzmann.js", "m.boltzmann(c.scores.map(real), real(c.tau))", cases)
     )
     quantities = {
         "p": boltzmann.probabilities,
@@ -122,13 +121,11 @@ def test_arithmetic_agrees_with_the_library(chromium):
             )
 
 
-@browser
-def test_slider_reaches_both_ends_and_inverts(chromium):
+def test_slider_reaches_both_ends_and_inverts():
     taus = [0, 0.0105, 0.3, 1, 2.5, 95, "inf", 1e-9, 1e9]
     positions, back, steps = zip(
         *numbers(
-            in_browser(
-                chromium,
+            in_javascript(
                 "boltzmann.js",
                 "[m.positionOf(real(c)), m.temperatureAt(m.positionOf(real(c))), m.STEPS]",
                 taus,

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from hydra_lib import attention
 from hydra_lib.widgets import TraceWidget
-from tests.conftest import extended, follow, in_browser, numbers
+from tests.conftest import extended, follow, in_javascript, numbers
 
 browser = pytest.mark.browser
 
@@ -82,8 +82,7 @@ def test_settings_travel_as_json():
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-@browser
-def test_trace_agrees_with_the_library(chromium):
+def test_trace_agrees_with_the_library():
     generator = torch.Generator().manual_seed(6)
 
     def draw(*shape):
@@ -104,7 +103,7 @@ def test_trace_agrees_with_the_library(chromium):
             }
         )
     expression = "m.trace(c.q, c.k, c.v, c.mask, real(c.tau))"
-    got = numbers(in_browser(chromium, "attention.js", expression, cases))
+    got = numbers(in_javascript("attention.js", expression, cases))
     for case, steps in zip(cases, got, strict=True):
         q, k, v = (torch.tensor(case[name], dtype=torch.float64) for name in "qkv")
         mask = None if case["mask"] is None else torch.tensor(case["mask"])

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import playwright.sync_api  # noqa: F401  what takes long to import is imported once
+import playwright.sync_api  # noqa: F401  slow to import, so once
 import pytest
 import torch  # noqa: F401
 
@@ -74,10 +74,16 @@ def mutants(text: str) -> list[tuple[int, str, str]]:
 
 
 class Only:
-    """Of a module without a DOM, the tests that open no page."""
+    """The tests that run JavaScript: by calls alone, or first by calls and then in a page."""
+
+    def __init__(self, pure: bool):
+        self.pure = pure
 
     def pytest_collection_modifyitems(self, items):
-        items[:] = [item for item in items if "widget_page" not in item.fixturenames]
+        page = {"widget_page", "chromium"}
+        called = [i for i in items if "in_javascript" in i.function.__code__.co_names]
+        opened = [i for i in items if page & set(i.fixturenames)]
+        items[:] = called if self.pure else called + opened
 
 
 def survives(folder: Path, file: str, pure: bool) -> bool:
@@ -91,8 +97,7 @@ def survives(folder: Path, file: str, pure: bool) -> bool:
     os.dup2(log, 2)
     own = TESTS.get(file, [file.removesuffix(".js").removesuffix("_widget")])
     tests = [f"tests/test_widgets_{name}.py" for name in own] + ["tests/test_widgets.py"]
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-m", "browser"]
-    os._exit(pytest.main([*options, *tests], plugins=[Only()] if pure else []))
+    os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests], plugins=[Only(pure)]))
 
 
 def main() -> None:
