@@ -208,6 +208,10 @@ def scales(seed: int, scale: float) -> dict:
     return outcome(model)
 
 
+def bracket_right(model: ToyModel, documents: Corpus, edit) -> float:
+    return job_losses(model, documents, edit)["bracket"]["accuracy"]
+
+
 def circuits(seed: int, scale: float) -> dict:
     """How a model answers brackets in which no head looks from the closing one at the answer.
 
@@ -231,10 +235,7 @@ def circuits(seed: int, scale: float) -> dict:
         "opener": [w[n, :, query, answer + 1].mean(0).tolist() for w in layers],
         "before": [w[n, :, answer + 1, answer].mean(0).tolist() for w in layers],
         "without": [
-            [
-                job_losses(model, documents, ablate(layer, head, means=means))["bracket"]["accuracy"]
-                for head in heads
-            ]
+            [bracket_right(model, documents, ablate(layer, head, means=means)) for head in heads]
             for layer in range(len(layers))
         ],
     }

@@ -4,8 +4,11 @@ import functools
 import http.server
 import inspect
 import json
+import math
 import os
+import re
 import shutil
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -13,6 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import settings
+from playwright.sync_api import expect
 
 # A busy machine is no falsifying example.
 settings.register_profile("unhurried", deadline=None)
@@ -51,7 +55,13 @@ def chromium():
         sandbox = [] if os.geteuid() else ["--no-sandbox"]
         browser = playwright.chromium.launch(
             executable_path=executable,
-            args=[*sandbox, "--disable-gpu", "--disable-background-networking"],
+            # Nothing but this machine has an address: what else is asked for fails, and is told.
+            args=[
+                *sandbox,
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            ],
         )
         yield browser
         browser.close()
@@ -80,25 +90,34 @@ def site():
     server.server_close()
 
 
+VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
+SETTLED = f"""async () => {{
+    await window.MathJax?.startup?.promise;
+    return document.querySelectorAll('{VIEWS}').length
+        === document.querySelectorAll('[data-ready]').length;
+}}"""
+
+
 @pytest.fixture
 def open_page(chromium):
-    """``open_page(url)`` loads a page; at the end it must have said and asked for nothing."""
+    """``open_page(url)`` loads a page, its formulas and its widgets; at the end it must have said
+    and asked for nothing. With ``body`` that is the page, and no server is asked for it."""
     contexts, problems = [], []
 
-    def load(url: str, width=1280, scheme="light"):
+    def load(url: str, width=1280, scheme="light", body=None):
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
         )
         contexts.append(context)
         own = url.split("/html/")[0] if url.startswith("http") else "file:"
+        if body is not None:
+            context.route(url.split("#")[0], lambda route: route.fulfill(body=body))
 
-        def route(route):
-            foreign = not route.request.url.startswith((own, "blob:", "data:"))
-            if foreign:
-                problems.append(f"request to {route.request.url}")
-            route.abort() if foreign else route.continue_()
+        def asked(request):
+            if not request.url.startswith((own, "blob:", "data:")):
+                problems.append(f"request to {request.url}")
 
-        context.route("**/*", route)
+        context.on("request", asked)
         page = context.new_page()
         page.set_default_timeout(10_000)
         page.on("console", lambda m: problems.append(f"console {m.type}: {m.text}"))
@@ -109,7 +128,7 @@ def open_page(chromium):
             lambda r: r.failure == "net::ERR_ABORTED" or problems.append(f"failed: {r.url}"),
         )
         page.goto(url)
-        page.wait_for_load_state("networkidle")
+        page.wait_for_function(SETTLED)
         return page
 
     load.problems = problems
@@ -120,11 +139,9 @@ def open_page(chromium):
 
 
 @pytest.fixture
-def widget_page(open_page, tmp_path):
+def widget_page(open_page):
     """``widget_page(*widgets)`` opens a page that holds just these, as the book would show them."""
     from ipywidgets.embed import embed_data
-
-    servers = []
 
     def load(*widgets, fragment="", **options):
         data = embed_data(views=widgets, drop_defaults=False)
@@ -136,24 +153,57 @@ def widget_page(open_page, tmp_path):
             body = json.dumps(content).replace("</", "<\\/")
             mime = f"application/vnd.jupyter.widget-{kind}+json"
             text += f"<div><script type='{mime}'>{body}</script></div>"
-        folder = tmp_path / "html"
-        folder.mkdir(exist_ok=True)
-        (folder / "widgets.html").write_text(text, "utf-8")
-        servers.append(serve(tmp_path))
-        address = f"http://127.0.0.1:{servers[-1].server_port}/html/widgets.html"
-        page = open_page(address + fragment, **options)
-        for widget in widgets:
-            page.wait_for_selector(f"[data-ready={widget.name}]")
-        return page
+        return open_page(f"http://127.0.0.1/html/widgets.html{fragment}", body=text, **options)
 
-    yield load
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    return load
+
+
+def drawn(page):
+    """Wait until the page has drawn what was changed: a widget draws in the next frame."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+
+
+def follow(page, fragment):
+    """Go to another fragment of the page, as a link in its text does; wait until drawn."""
+    page.evaluate(
+        """(hash) => new Promise((done) => {
+            addEventListener("hashchange", done, { once: true });
+            location.hash = hash;
+        })""",
+        fragment,
+    )
+    drawn(page)
+
+
+RUN = """
+const {source, expression, cases} = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const real = (x) => ({"inf": Infinity, "-inf": -Infinity})[x] ?? x;
+import("data:text/javascript," + encodeURIComponent(source)).then((m) => {
+    const of = new Function("m", "real", "c", "return (" + expression + ")");
+    process.stdout.write(JSON.stringify(cases.map((c) => of(m, real, c)),
+        (_, x) => x === Infinity ? "inf" : x === -Infinity ? "-inf" : x));
+});
+"""
+
+
+def in_javascript(module, expression, cases):
+    """``expression`` of each case ``c``, with the exports of a static module as ``m``, as JSON.
+
+    Computed by the Node that Playwright brings along: a module without a DOM needs no browser.
+    """
+    from playwright._impl._driver import compute_driver_executable
+
+    from hydra_lib.widgets._bundle import bundle
+
+    task = {"source": bundle(module), "expression": expression, "cases": cases}
+    node, _ = compute_driver_executable()
+    done = subprocess.run([node, "-e", RUN], input=json.dumps(task), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def in_browser(chromium, module, expression, cases):
-    """``expression`` of each case ``c``, with the exports of a static module as ``m``, as JSON."""
+    """The same in a page, for a module that makes elements."""
     from hydra_lib.widgets._bundle import bundle
 
     page = chromium.new_page()
@@ -162,9 +212,7 @@ def in_browser(chromium, module, expression, cases):
             f"""async ([source, cases]) => {{
                 const url = URL.createObjectURL(new Blob([source], {{type: "text/javascript"}}));
                 const m = await import(url);
-                const real = (x) => ({{"inf": Infinity, "-inf": -Infinity}})[x] ?? x;
-                return JSON.stringify(cases.map((c) => {expression}),
-                    (_, x) => x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
+                return JSON.stringify(cases.map((c) => {expression}));
             }}""",
             [bundle(module), cases],
         )
@@ -177,5 +225,58 @@ def numbers(text):
 
 
 def extended(x):
-    """Nested lists of numbers, infinities as :func:`in_browser` writes them."""
+    """Nested lists of numbers, infinities as :func:`in_javascript` writes them."""
     return [extended(y) for y in x] if isinstance(x, list) else float(x)
+
+
+def written(x):
+    """A number as the page writes it: four digits, signs of the typesetter."""
+    if not math.isfinite(x):
+        return "not a number" if math.isnan(x) else "∞" if x > 0 else "−∞"
+    if x and not 1e-3 <= abs(x) < 1e5:
+        mantissa, exponent = f"{x:.2e}".split("e")
+        return f"{mantissa}e{int(exponent):+d}".replace("-", "−")
+    return f"{float(f'{x:.4g}') + 0.0:g}".replace("-", "−")
+
+
+def heat(weight):
+    """The background of a weight, as a style."""
+    return re.compile(rf"^--heat: ?{re.escape(f'{100 * weight:.1f}')}%;?$")
+
+
+def table_of(page, caption):
+    return page.locator("table", has=page.locator(f"caption:text-is('{caption}')"))
+
+
+def expect_table(page, caption, rows):
+    """A table of the page holds just these texts."""
+    cells = table_of(page, caption).locator("tbody td")
+    expect(cells).to_have_text([text for row in rows for text in row])
+    expect(table_of(page, caption).locator("tbody tr")).to_have_count(len(rows))
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+    drawn(page)
+
+
+def drag(page, label, share):
+    """Pull the handle of a slider to a share of its length."""
+    slider = page.get_by_role("slider", name=label)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] / 2, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + share * box["width"], middle, steps=3)
+    page.mouse.up()
+    drawn(page)
+
+
+def expect_refused(page, widget, asked):
+    """The page says that the link asks for what the widget cannot show."""
+    trait, _, text = asked.partition("=")
+    expect(page.locator(f"[data-ready={widget}] > .hydra-problem").last).to_have_text(
+        f"The link asks for {trait} = {text}, which this widget cannot show."
+    )

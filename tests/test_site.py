@@ -1,6 +1,7 @@
 """Every page of the built site: silent, self-contained, and no wider than a phone."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.conftest import SITE
 
@@ -14,17 +15,14 @@ pytestmark = pytest.mark.browser
 def test_page_is_silent_and_asks_nobody(open_page, site, page, kind, scheme):
     opened = open_page(site[kind] + page, scheme=scheme)
     assert opened.evaluate("document.documentElement.dataset.theme") == scheme
-    views = opened.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
-    opened.wait_for_function(f"document.querySelectorAll('[data-ready]').length === {views}")
     if opened.locator(".math").count():
-        opened.wait_for_function("document.querySelectorAll('mjx-container').length > 0")
-        assert opened.locator("mjx-merror").count() == 0
+        expect(opened.locator("mjx-container").first).to_be_attached()
+        expect(opened.locator("mjx-merror")).to_have_count(0)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_fits_a_phone(open_page, site, page):
     opened = open_page(site["http"] + page, width=360)
-    opened.wait_for_timeout(300)  # mathematics is set after loading
     assert opened.evaluate("document.documentElement.scrollWidth") <= 360
 
 
@@ -37,12 +35,25 @@ def test_pictures_say_what_they_show(open_page, site, page):
         assert text, picture.evaluate("e => e.outerHTML.slice(0, 200)")
 
 
+@pytest.mark.parametrize("kind", ["http", "file"])
+def test_a_link_in_the_text_moves_the_widget(open_page, site, kind):
+    page = open_page(site[kind] + "book/03_softmax.html")
+    told = page.locator("[data-ready=temperature] .hydra-summary")
+    expect(told).to_contain_text("At τ = 1:")
+    page.get_by_role("link", name="melted").click()
+    expect(told).to_contain_text("Melted")
+    page.go_back()
+    expect(told).to_contain_text("At τ = 1:")
+
+
 def test_the_silence_test_hears(open_page, site):
     page = open_page(site["http"] + "book/intro.html")
-    page.evaluate("console.log('hello')")
-    page.evaluate("fetch('http://127.0.0.2/elsewhere').catch(() => {})")
-    page.wait_for_timeout(200)
+    with page.expect_console_message():
+        page.evaluate("console.log('hello')")
+    with page.expect_event("requestfailed"):
+        page.evaluate("fetch('http://127.0.0.2/elsewhere').catch(() => {})")
     heard = list(open_page.problems)
     open_page.problems.clear()
     assert any("console log: hello" in problem for problem in heard)
-    assert any("request to http://127.0.0.2/elsewhere" in problem for problem in heard)
+    assert "request to http://127.0.0.2/elsewhere" in heard
+    assert "failed: http://127.0.0.2/elsewhere" in heard

@@ -1,55 +1,186 @@
-"""Widgets: their arithmetic against the library, every control, links, and two on one page."""
+"""What all widgets share: settings and their limits, bundles, the page's host, elements."""
 
 import json
 import math
 import re
 
+import numpy as np
 import pytest
 import torch
+import traitlets
 from playwright.sync_api import expect
 
-from hydra_lib import aggregation, boltzmann, masking
-from hydra_lib.widgets import AggregationWidget, MaskWidget, TemperatureWidget
+from hydra_lib.widgets import (
+    AggregationWidget,
+    ExplorerWidget,
+    HeadSplitterWidget,
+    HeadViewerWidget,
+    MaskWidget,
+    ScalingWidget,
+    StrassenWidget,
+    StrideWidget,
+    TemperatureWidget,
+    TraceWidget,
+)
+from hydra_lib.widgets._base import Setting, SettingError
 from hydra_lib.widgets._bundle import STATIC, bundle
-from tests.conftest import extended, in_browser, numbers
+from tests.conftest import drawn, follow, in_browser, in_javascript, numbers, press, written
+from tests.measured_records import bare_record, gpu_record
 
 browser = pytest.mark.browser
+SQUARE = [[1.0, 2.0], [3.0, 4.0]]
+EVERY = {
+    "aggregation": lambda: AggregationWidget(SQUARE),
+    "explorer": lambda: ExplorerWidget({"x": gpu_record(), "y": bare_record()}),
+    "head_splitter": lambda: HeadSplitterWidget(),
+    "head_viewer": lambda: HeadViewerWidget(),
+    "mask": lambda: MaskWidget(SQUARE),
+    "scaling": lambda: ScalingWidget(),
+    "strassen": lambda: StrassenWidget(),
+    "stride": lambda: StrideWidget(wrong=True),
+    "temperature": lambda: TemperatureWidget([1, 0]),
+    "trace": lambda: TraceWidget(SQUARE, SQUARE, SQUARE, mask=[[True, False], [True, True]]),
+}
 
 
-# --- traits -----------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "error", "message"),
     [
-        (lambda: AggregationWidget([]), "values must be a matrix with at least one row and column"),
-        (lambda: AggregationWidget([[1], [2, 3]]), "values must be a matrix"),
-        (lambda: MaskWidget([[1, 2]]), "scores must be square, got 1 × 2"),
-        (lambda: MaskWidget([[1, 2], [3, 4]], [[True]]), "mask must be 2 × 2, got 1 × 1"),
         (
-            lambda: MaskWidget([[1]]).set_trait("scores", [[1, 2], [3, 4]]),
-            "scores must be 1 × 1, got 2 × 2",
+            lambda: TemperatureWidget(scors=[1]),
+            TypeError,
+            "TemperatureWidget has no scors; it has scores, tau, name",
         ),
-        (lambda: AggregationWidget([[1]]).set_trait("values", []), "values must be a matrix"),
-        (lambda: TemperatureWidget([]), "scores must be at least one number, finite or −∞, got []"),
-        (lambda: TemperatureWidget([math.nan]), "scores must be at least one number"),
-        (lambda: TemperatureWidget([1], tau=-1), "tau must lie in [0, ∞], got -1.0"),
-        (lambda: TemperatureWidget([1], tau=math.nan), "tau must lie in [0, ∞], got nan"),
+        (
+            lambda: TemperatureWidget([1], Tau=1),
+            TypeError,
+            "TemperatureWidget has no Tau; it has scores, tau, name",
+        ),
+        (
+            lambda: setattr(TemperatureWidget([1]), "temperature", 1),
+            AttributeError,
+            "TemperatureWidget has no temperature; it has scores, tau, name",
+        ),
+        (
+            lambda: HeadViewerWidget(heads=1),
+            TypeError,
+            "HeadViewerWidget has no heads; it has model, text, layer, head, position, off, seed, "
+            "name",
+        ),
+        (
+            lambda: TemperatureWidget([1], name="my widget"),
+            SettingError,
+            "name must be letters, digits, - and _, got 'my widget'",
+        ),
+        (
+            lambda: setattr(TemperatureWidget([1]), "given", [2]),
+            traitlets.TraitError,
+            'The "given" trait is read-only.',
+        ),
     ],
 )
-def test_bad_settings(make, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+def test_nothing_unknown_passes_in_silence(make, error, message):
+    with pytest.raises(error) as raised:
         make()
+    assert str(raised.value) == message
 
 
-def test_infinities_travel_as_json():
-    widget = TemperatureWidget([1, -math.inf], tau=math.inf)
-    state = json.loads(json.dumps(widget.get_state(["tau", "scores"]), allow_nan=False))
-    assert state == {"tau": "inf", "scores": [1.0, "-inf"]}
-    widget.set_state({"tau": 0.5})
-    assert widget.tau == 0.5
-    widget.set_state({"tau": "inf"})
-    assert widget.tau == math.inf
+def test_a_change_that_does_not_fit_is_taken_back():
+    widget = AggregationWidget(SQUARE, row=1)
+    with pytest.raises(SettingError):
+        widget.set_state({"row": 1, "values": [[1]]})  # as a page sends them
+    assert (widget.values, widget.row) == (SQUARE, 1)
+    assert issubclass(SettingError, ValueError)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array(SQUARE),
+        np.array(SQUARE, dtype=np.float32),
+        np.array(SQUARE, dtype=int),
+        torch.tensor(SQUARE, dtype=torch.bfloat16),
+        torch.nn.Parameter(torch.tensor(SQUARE)),
+        [torch.tensor([1.0, 2.0]), np.array([3, 4])],
+        ((1, np.float16(2)), [torch.tensor(3), 4.0]),
+        [range(1, 3), range(3, 5)],
+    ],
+)
+def test_arrays_and_tensors_become_plain_numbers(values):
+    widget = AggregationWidget(values, row=np.int64(1), rate=torch.tensor(0.25))
+    state = json.loads(json.dumps(widget.get_state(), allow_nan=False))
+    assert (state["values"], state["given"]) == (SQUARE, SQUARE)
+    assert (state["row"], state["rate"]) == (1, 0.25)
+    assert {type(x) for row in widget.values for x in row} == {float}
+    assert type(widget.row) is int
+    mask = MaskWidget(values, np.array([[True, False], [True, True]])).mask
+    assert mask == [[True, False], [True, True]]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_state_is_json_and_every_setting_has_limits(name):
+    widget = EVERY[name]()
+    state = json.loads(json.dumps(widget.get_state(), allow_nan=False))
+    assert state["name"] == name
+    assert set(state["limits"]) == {
+        trait for trait, x in widget.traits().items() if isinstance(x, Setting) and not x.read_only
+    }
+    for limit in state["limits"].values():
+        assert limit["options"] or limit["min"] < limit["max"]
+
+
+# --- limits, the same on both sides ---------------------------------------------------------------
+
+SETTINGS = {
+    "number": Setting(0.0, low=-2, high=3),
+    "integer": Setting(0, low=-2, high=3, whole=True),
+    "either": Setting(0.0, low=0, high=3, options=(None, math.inf)),
+    "word": Setting("one", options=("one", "two")),
+    "switch": Setting(False, options=(True, False)),
+    "size": Setting(2, options=(1, 2, 4)),
+    "row": Setting([0.0], low=-2, high=3, options=(-math.inf,), shape=(3,)),
+    "matrix": Setting([[0]], low=-2, high=3, whole=True, shape=(2, 3)),
+    "mask": Setting([[True]], options=(True, False), shape=(2, 2)),
+}
+SCALARS = [-2, -2.1, 3, 3.1, 0, 1, 2, 2.5, 4, None, True, False, "one", "inf", "-inf", "", 5e-324]
+SCALARS += [1e308, {}, {"length": 1}]
+VALUES = [
+    *SCALARS,
+    *([x] for x in SCALARS),
+    *([[x]] for x in SCALARS),
+    *([], [[]], [0, 3], [0, "-inf", 1], [0, 0, 0, 0], [[0, 1, 2], [1, 2, 3]], [[0, 1], [1]]),
+    *([[0, 0, 0, 0]], [[0], [0], [0]], [[True, False]], [[True], [False, True]], [[[0]]]),
+]
+
+
+class Holder(traitlets.HasTraits):
+    for _name, _setting in SETTINGS.items():
+        locals()[_name] = _setting
+
+
+def test_python_and_the_page_agree_on_limits():
+    limits = {name: setting.limits() for name, setting in SETTINGS.items()}
+    cases = [[name, value] for name in (*SETTINGS, "constructor", "other") for value in VALUES]
+    expression = f"m.withinLimits(c[0], c[1], {{limits: {json.dumps(limits)}}})"
+    got = numbers(in_javascript("limits.js", expression, cases))
+    for (name, value), fits in zip(cases, got, strict=True):
+        if name not in SETTINGS:
+            assert fits is False
+            continue
+        setting = SETTINGS[name]
+        try:
+            setting.validate(Holder(), setting.metadata["from_json"](value, None))
+        except SettingError:
+            assert fits is False, (name, value)
+        else:
+            assert fits is True, (name, value)
+    assert 40 < sum(got) < len(got) / 2
+
+
+# --- bundles and styles ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in STATIC.glob("*_widget.js")))
@@ -59,419 +190,189 @@ def test_a_bundle_is_one_module(name):
     assert len(re.findall(r"^export ", text, re.MULTILINE)) == 1
 
 
-# --- arithmetic -------------------------------------------------------------------------------
+def test_classes_are_those_of_the_style():
+    """A class that no rule knows is a slip of the pen, and so is a rule for no class."""
+    style = set(re.findall(r"\.(hydra-[\w-]+)", (STATIC / "ui.css").read_text("utf-8")))
+    used = {}
+    for path in STATIC.glob("*.js"):
+        for name in re.findall(r"(?<![\w-])(hydra-[\w-]+)", path.read_text("utf-8")):
+            used.setdefault(name, path.name)
+    hooks = {"hydra-tallied", "hydra-formula", "hydra-saving", "hydra-measured"}
+    assert set(used) - style <= hooks
+    assert style - set(used) == {"hydra-problem"} - set(used)
 
 
-@browser
-def test_temperature_arithmetic_agrees_with_the_library(chromium):
-    generator = torch.Generator().manual_seed(0)
-    cases = []
-    for index in range(1200):
-        n = 1 + index % 7
-        scores = (10 * torch.randn(n, generator=generator, dtype=torch.float64)).tolist()
-        if index % 5 == 0:  # ties, forbidden states, now and then nothing at all
-            scores = [round(s / 5) if j % 3 else "-inf" for j, s in enumerate(scores)]
-        u = torch.rand((), generator=generator, dtype=torch.float64).item()
-        tau = [10 ** (6 * u - 3), 0, "inf"][0 if index % 10 < 8 else index % 10 - 7]
-        cases.append({"scores": scores, "tau": tau})
+# --- elements -------------------------------------------------------------------------------------
+
+
+def test_numbers_as_text():
+    cases = [0, 1, -1, 12.5, 1 / 3, -2 / 3, 1234.56, 99994.0, 99996.0, 99999.6, 1e5, -1e5, 123456.7]
+    cases += [1e-3, 0.00099999, -0.000999, 0.001, 0.0012344, 5e-324, 1e308, 1e21, -2.5e-7]
+    cases += ["inf", "-inf"]
+    got = numbers(in_javascript("ui.js", "m.number(real(c))", cases))
+    assert got == [written(float(x)) for x in cases]
+    assert written(1e5) == "1.00e+5"
+    assert written(-0.000999) == "−9.99e−4"
+    (got,) = numbers(in_javascript("ui.js", "[m.number(-0), m.number(NaN)]", [0]))
+    assert got == ["0", "not a number"]
+
+
+def test_shades_and_options():
+    cases = [-1, 0, 0.12345, 0.5, 1, 1.5]
+    got = numbers(in_javascript("ui.js", "m.heat(c)", cases))
+    assert got == [f"--heat:{x}%" for x in ("0.0", "0.0", "12.3", "50.0", "100.0", "100.0")]
+    sets = {"one": [1], "two": [2], "same": [0]}
     got = numbers(
-        in_browser(chromium, "boltzmann.js", "m.boltzmann(c.scores.map(real), real(c.tau))", cases)
+        in_javascript("ui.js", f"m.optionOf(c, [0], {json.dumps(sets)})", [[0], [2], [3]])
     )
-    quantities = {
-        "p": boltzmann.probabilities,
-        "logZ": boltzmann.log_partition,
-        "F": boltzmann.free_energy,
-        "U": boltzmann.mean_energy,
-        "S": boltzmann.entropy,
-        "C": boltzmann.heat_capacity,
-    }
-    for case, result in zip(cases, got, strict=True):
-        scores = torch.tensor(extended(case["scores"]), dtype=torch.float64)
-        tau = float(case["tau"])
-        scale = scores[scores.isfinite()].abs().max().item() if scores.isfinite().any() else 0
-        for name, quantity in quantities.items():
-            # Sums that cancel are compared against the size of their terms.
-            terms = {"F": scale + tau, "U": scale, "logZ": scale / tau if tau else 0}.get(name, 0)
-            tolerance = 1e-14 * terms if math.isfinite(terms) else 0
-            torch.testing.assert_close(
-                torch.tensor(extended(result[name]), dtype=torch.float64),
-                quantity(scores, tau),
-                rtol=1e-9,
-                atol=max(tolerance, 1e-15),
-                msg=lambda m, n=name, c=case: f"{n} of {c}: {m}",
-            )
+    assert got == ["", "two", None]
 
 
 @browser
-def test_slider_reaches_both_ends_and_inverts(chromium):
-    taus = [0, 0.0105, 0.3, 1, 2.5, 95, "inf", 1e-9, 1e9]
-    positions, back, steps = zip(
-        *numbers(
-            in_browser(
-                chromium,
-                "boltzmann.js",
-                "[m.positionOf(real(c)), m.temperatureAt(m.positionOf(real(c))), m.STEPS]",
-                taus,
-            )
-        ),
-        strict=True,
+def test_elements(chromium):
+    got = numbers(
+        in_browser(
+            chromium,
+            "ui.js",
+            """(() => {
+                const onclick = () => { made.id = "y"; };
+                const made = m.el("a", {id: "x", hidden: true, lang: false, title: undefined,
+                    onclick}, "text", m.el("b"));
+                const before = made.outerHTML;
+                made.click();
+                return [before, made.id, m.svg("g", {id: "z"}, "w").outerHTML,
+                    m.svg("g") instanceof SVGElement];
+            })()""",
+            [0],
+        )
     )
-    assert positions[0] == 0
-    assert back[0] == 0
-    assert positions[6] == steps[0]
-    assert back[6] == "inf"
-    assert all(math.isclose(a, b) for a, b in zip(taus[1:6], back[1:6], strict=True))
-    assert positions[7] == 1  # a positive τ is never shown as frozen …
-    assert positions[8] == steps[0] - 1  # … nor a finite one as melted
+    assert got == [['<a id="x" hidden="">text<b></b></a>', "y", '<g id="z">w</g>', True]]
 
 
 @browser
-def test_aggregation_arithmetic_agrees_with_the_library(chromium):
-    rules = {
-        "sum": lambda T, c: aggregation.running_sum(T),
-        "mean": lambda T, c: aggregation.running_mean(T),
-        "window": lambda T, c: aggregation.window_mean(T, c["width"]),
-        "decay": lambda T, c: aggregation.decay(T, c["rate"]),
-    }
-    generator = torch.Generator().manual_seed(1)
-    torch.set_default_dtype(torch.float64)
-    try:
-        cases = []
-        for index in range(1000):
-            T, d = 1 + index % 11, 1 + index % 3
-            cases.append(
-                {
-                    "rule": list(rules)[index % 4],
-                    "width": 1 + index % 13,
-                    "rate": round(torch.rand((), generator=generator).item(), 3),
-                    "values": torch.randn(T, d, generator=generator).tolist(),
-                }
-            )
-        expression = "m.product(m.weightMatrix(c, c.values.length), c.values)"
-        got = numbers(in_browser(chromium, "aggregation.js", expression, cases))
-        for case, output in zip(cases, got, strict=True):
-            values = torch.tensor(case["values"])
-            expected = rules[case["rule"]](len(values), case) @ values
-            torch.testing.assert_close(torch.tensor(output), expected, rtol=1e-9, atol=1e-14)
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
-@browser
-def test_mask_arithmetic_agrees_with_the_library(chromium):
-    generator = torch.Generator().manual_seed(2)
-    cases = []
-    for index in range(1000):
-        T = 1 + index % 7
-        scores = 5 * torch.randn(T, T, generator=generator, dtype=torch.float64)
-        mask = torch.rand(T, T, generator=generator) < 0.6
-        cases.append({"scores": scores.tolist(), "mask": mask.tolist()})
-    expression = """[-Infinity, 0].map((fill) => {
-        const weights = m.maskedSoftmax(c.scores, c.mask, fill);
-        return [weights, m.leaked(weights, c.mask)];
-    })"""
-    got = numbers(in_browser(chromium, "masking.js", expression, cases))
-    for case, results in zip(cases, got, strict=True):
-        scores = torch.tensor(case["scores"], dtype=torch.float64)
-        mask = torch.tensor(case["mask"])
-        for fill, (weights, leaks) in zip((-torch.inf, 0.0), results, strict=True):
-            expected = boltzmann.probabilities(scores.masked_fill(~mask, fill))
-            close = {"rtol": 1e-9, "atol": 1e-15}
-            torch.testing.assert_close(
-                torch.tensor(weights, dtype=torch.float64), expected, **close
-            )
-            leaked = (expected * ~mask).sum(-1)
-            torch.testing.assert_close(torch.tensor(leaks, dtype=torch.float64), leaked, **close)
-
-
-@browser
-def test_mask_presets_are_the_library_s(chromium):
-    names = ["causal", "window", "padding", "everything"]
-    got = numbers(in_browser(chromium, "masking.js", "m.masks[c](5)", names))
-    expected = [
-        masking.causal_mask(5),
-        masking.window_mask(5, 2),
-        masking.padding_mask(torch.tensor([3]), 5)[0].expand(5, 5),
-        torch.ones(5, 5, dtype=torch.bool),
-    ]
-    assert got == [mask.tolist() for mask in expected]
-
-
-# --- controls on the built pages ----------------------------------------------------------------
-
-AGGREGATION, MASK, TEMPERATURE = (
-    "book/01_aggregation.html",
-    "book/02_masking.html",
-    "book/03_softmax.html",
-)
-
-
-def value_of(page, quantity):
-    text = page.locator(f"output[data-quantity={quantity}]").inner_text()
-    return float(text.replace("−", "-").replace("∞", "inf"))
-
-
-def expect_temperature(page, tau):
-    """The numbers on the page are the library's at this τ, to the digits shown."""
-    scores = torch.tensor([3, 1, 0.5, 0, -1], dtype=torch.float64)
-    label = "∞" if tau == math.inf else f"{float(f'{tau:.4g}'):g}"
-    expect(page.get_by_label("Temperature τ").locator("xpath=../output")).to_have_text(label)
-    for name, quantity in (
-        ("U", boltzmann.mean_energy),
-        ("F", boltzmann.free_energy),
-        ("S", boltzmann.entropy),
-        ("C", boltzmann.heat_capacity),
-    ):
-        expected = quantity(scores, tau).item()
-        # Four digits are shown, three of very small numbers.
-        assert value_of(page, name) == pytest.approx(expected, rel=5e-3, abs=1e-12), name
-    shown = page.locator("[data-ready=temperature] tbody tr td:nth-of-type(2)").all_inner_texts()
-    expected = boltzmann.probabilities(scores, tau).tolist()
-    got = [float(p.replace("−", "-")) for p in shown]
-    assert got == pytest.approx(expected, rel=1e-2, abs=1e-300)
-
-
-def tau_at(position):
-    return {0: 0.0, 240: math.inf}.get(position, 10 ** ((position - 120) / 60))
-
-
-@browser
-def test_temperature_slider_by_keyboard(open_page, site):
-    page = open_page(site["http"] + TEMPERATURE)
-    slider = page.get_by_label("Temperature τ")
-    slider.focus()
-    for key, position in (
-        ("ArrowRight", 121),
-        ("ArrowLeft", 120),
-        ("Home", 0),
-        ("ArrowRight", 1),
-        ("End", 240),
-        ("ArrowLeft", 239),
-    ):
-        page.keyboard.press(key)
-        page.wait_for_timeout(50)
-        expect_temperature(page, tau_at(position))
-
-
-@browser
-@pytest.mark.parametrize("kind", ["http", "file"])
-def test_temperature_slider_by_pointer(open_page, site, kind):
-    page = open_page(site[kind] + TEMPERATURE)
-    slider = page.get_by_label("Temperature τ")
-    slider.scroll_into_view_if_needed()
-    box = slider.bounding_box()
-    middle = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + box["width"] / 2, middle)
-    page.mouse.down()
-    for share, position in ((0.0, 0), (1.0, 240)):
-        page.mouse.move(box["x"] + share * box["width"], middle, steps=5)
-        page.wait_for_timeout(50)
-        expect_temperature(page, tau_at(position))
-    page.mouse.up()
-
-
-@browser
-def test_temperature_field_takes_a_typed_value(open_page, site):
-    page = open_page(site["http"] + TEMPERATURE)
-    field = page.get_by_label("or type τ")
-    for typed, tau in (
-        ("0.37", 0.37),
-        ("inf", math.inf),
-        ("∞", math.inf),
-        ("0", 0.0),
-        ("1e4", 1e4),
-    ):
-        field.fill(typed)
-        field.press("Enter")
-        page.wait_for_timeout(50)
-        expect_temperature(page, tau)
-    for typed in ("-1", "warm", ""):
-        field.fill(typed)
-        field.press("Enter")
-        problem = page.locator("[data-ready=temperature] .hydra-problem").first
-        expect(problem).to_have_text(f"τ must be a number from 0 to ∞, got “{typed}”")
-        expect(field).to_have_attribute("aria-invalid", "true")
-        expect_temperature(page, 1e4)  # nothing else changed
-    field.fill("2")
-    field.press("Enter")
-    expect(problem).to_have_text("")
-
-
-@browser
-def test_temperature_examples(open_page, site):
-    page = open_page(site["http"] + TEMPERATURE)
-    energies = page.locator("[data-ready=temperature] tbody tr td:nth-of-type(1)")
-    probabilities = page.locator("[data-ready=temperature] tbody tr td:nth-of-type(2)")
-    example = page.get_by_label("Example")
-    example.select_option("Two ties")
-    expect(energies).to_have_text(["−2", "−2", "0", "1", "2"])
-    page.get_by_label("Temperature τ").focus()
-    page.keyboard.press("Home")
-    expect(probabilities).to_have_text(["0.5", "0.5", "0", "0", "0"])
-    example.focus()
-    page.keyboard.press("ArrowDown")
-    expect(energies).to_have_text(["0", "0", "0", "∞", "∞"])
-    expect(probabilities).to_have_text(["0.3333"] * 3 + ["0", "0"])
-
-
-@browser
-def test_temperature_links(open_page, site):
-    """A setting in the URL is restored, a changed one is written, a link in the prose acts."""
-    page = open_page(site["http"] + TEMPERATURE + "#temperature.tau=0.25")
-    expect_temperature(page, 0.25)
-    page.get_by_role("link", name="melted").click()
-    page.wait_for_timeout(100)
-    expect_temperature(page, math.inf)
-    page.evaluate("location.hash = '#exercises'")  # an ordinary anchor changes nothing
-    page.wait_for_timeout(100)
-    expect_temperature(page, math.inf)
-    page.get_by_label("Temperature τ").focus()
-    page.keyboard.press("Home")
-    page.wait_for_url("**#temperature.tau=0")
-    page.reload()
-    page.wait_for_selector("[data-ready=temperature]")
-    page.wait_for_timeout(100)
-    expect_temperature(page, 0)
-    page.get_by_label("or type τ").fill("1")
-    page.keyboard.press("Enter")
-    page.wait_for_url(re.compile("html$"))  # the page's own setting needs no fragment
-
-
-@browser
-@pytest.mark.parametrize("asked", ["tau=-1", "tau=warm", "tau=null", "scores=[]", "name=x"])
-def test_a_link_that_makes_no_sense_is_told_so(open_page, site, asked):
-    page = open_page(site["http"] + TEMPERATURE + f"#temperature.{asked}")
-    trait, value = asked.split("=")
-    problem = page.locator("[data-ready=temperature] > .hydra-problem")
-    shown = "" if value == "[]" else value
-    expect(problem).to_have_text(
-        f"The link asks for {trait} = {shown}, which this widget cannot show."
+def test_a_widget_draws_once_a_frame_and_not_after_its_end(chromium):
+    got = numbers(
+        in_browser(
+            chromium,
+            "ui.js",
+            """(() => {
+                const frames = [], heard = {}, log = [];
+                globalThis.requestAnimationFrame = (f) => frames.push(f);
+                globalThis.cancelAnimationFrame = (n) => { delete frames[n - 1]; };
+                const run = () => frames.splice(0).forEach((f) => f());
+                const model = {
+                    set: (name, value) => { log.push([name, value]); heard[`change:${name}`]?.(); },
+                    on: (name, f) => { heard[name] = f; }, off: (name) => { delete heard[name]; },
+                    save_changes: () => log.push("saved"),
+                };
+                const end = m.follow(model, ["a", "b"], () => log.push("drawn"));
+                m.update(model, {a: 1, b: 2, c: 3});
+                run(); run();
+                m.update(model, {b: 4});
+                run();
+                m.update(model, {a: 5});
+                end();
+                run();
+                m.update(model, {a: 6});
+                run();
+                return log;
+            })()""",
+            [0],
+        )
     )
-    expect_temperature(page, 1.0)
+    changes = [["a", 1], ["b", 2], ["c", 3], "saved", "drawn", ["b", 4], "saved", "drawn"]
+    assert got == [["drawn", *changes, ["a", 5], "saved", ["a", 6], "saved"]]
 
 
-def matrix_of(page, caption):
-    table = page.locator("table", has=page.locator(f"caption:text-is('{caption}')"))
-    return [
-        [float(t.replace("−", "-")) for t in row.locator("td").all_inner_texts()]
-        for row in table.locator("tbody tr").all()
-    ]
-
-
-@browser
-def test_aggregation_controls(open_page, site):
-    page = open_page(site["http"] + AGGREGATION)
-    sentence = page.locator("[data-ready=aggregation] .hydra-summary")
-    expect(sentence).to_have_text("Output row 4 = 0.25 × 2 + 0.25 × 4 + 0.25 × 6 + 0.25 × 8 = 5")
-    values = torch.tensor([[2.0], [4.0], [6.0], [8.0], [10.0]])
-
-    def expect_rule(weights):
-        page.wait_for_timeout(60)
-        for caption, matrix in (("weights", weights), ("output", weights @ values)):
-            shown = torch.tensor(matrix_of(page, caption))
-            torch.testing.assert_close(shown, matrix, rtol=1e-3, atol=1e-4)
-
-    rule = page.get_by_label("Rule")
-    rule.select_option("running sum")
-    expect_rule(aggregation.running_sum(5))
-    rule.select_option("window")
-    expect_rule(aggregation.window_mean(5, 2))
-    page.get_by_label("Window width").focus()
-    page.keyboard.press("ArrowRight")
-    expect_rule(aggregation.window_mean(5, 3))
-    page.keyboard.press("Home")
-    expect_rule(torch.eye(5))
-    rule.focus()
-    page.keyboard.press("ArrowDown")
-    expect_rule(aggregation.decay(5, 0.5))
-    page.get_by_label("Decay rate").focus()
-    page.keyboard.press("End")
-    expect_rule(aggregation.running_mean(5))
-    page.keyboard.press("ArrowLeft")
-    expect_rule(aggregation.decay(5, 0.95))
-
-    row = page.get_by_label("Output row")
-    row.focus()
-    page.keyboard.press("Home")
-    expect(sentence).to_have_text("Output row 1 = 1 × 2 = 2")
-    page.locator(".hydra-product table").nth(2).locator("tr").nth(1).click()
-    expect(row).to_have_value("2")
-    box = row.bounding_box()
-    page.mouse.click(box["x"] + box["width"] - 2, box["y"] + box["height"] / 2)
-    expect(row).to_have_value("5")
-
-    page.get_by_label("Values").select_option("Three columns")
-    rule.select_option("running mean")
-    page.wait_for_timeout(60)
-    assert matrix_of(page, "output") == [[2, 8, 14], [3, 9, 15], [4, 10, 16]]
-    expect(row).to_have_attribute("max", "3")
+KNOWN = {
+    *(
+        "class",
+        "style",
+        "type",
+        "min",
+        "max",
+        "step",
+        "value",
+        "disabled",
+        "hidden",
+        "role",
+        "size",
+    ),
+    *("scope", "tabindex", "spellcheck", "autocapitalize", "autocomplete", "open"),
+    *(
+        "x",
+        "y",
+        "x1",
+        "x2",
+        "y1",
+        "y2",
+        "cx",
+        "cy",
+        "r",
+        "width",
+        "height",
+        "points",
+        "d",
+        "viewBox",
+    ),
+    *("opacity", "transform", "text-anchor"),
+    *("data-lm-suppress-shortcuts", "data-quantity", "data-grid", "data-stage", "data-options"),
+    *("data-ready",),
+}
+VALUES_OF = {
+    "aria-live": {"polite"},
+    "aria-hidden": {"true"},
+    "aria-pressed": {"true", "false"},
+    "aria-current": {"true", "false"},
+    "aria-disabled": {"true", "false"},
+    "aria-invalid": {"true", "false"},
+    "role": {"alert", "status", "img", "group"},
+    "scope": {"row", "col"},
+    "type": {"button", "checkbox", "range", "text"},
+    "spellcheck": {"false"},
+    "autocapitalize": {"off"},
+    "autocomplete": {"off"},
+    "data-lm-suppress-shortcuts": {"true"},
+    "text-anchor": {"start", "middle", "end"},
+}
 
 
 @browser
-def test_mask_controls(open_page, site):
-    page = open_page(site["http"] + MASK)
-    scores = torch.tensor(
-        [
-            [1.0, 0.2, -0.5, 0.8, 0.1],
-            [0.3, 1.2, 0.4, -0.2, 0.9],
-            [-0.6, 0.5, 0.7, 1.1, 0.0],
-            [0.9, -0.1, 0.3, 0.6, 1.4],
-            [0.2, 0.8, -0.3, 0.5, 1.0],
-        ]
+@pytest.mark.parametrize("name", EVERY)
+def test_elements_and_attributes_are_those_a_browser_knows(widget_page, name):
+    page = widget_page(EVERY[name]())
+    found = page.locator(f"[data-ready={name}]").evaluate(
+        """root => [root, ...root.querySelectorAll("*")].map((e) => [e.tagName.toLowerCase(),
+            e.namespaceURI.endsWith("svg") || e.constructor !== HTMLUnknownElement,
+            Object.fromEntries([...e.attributes].map((a) => [a.name, a.value])),
+            e.closest("label, [aria-label]") !== null || e.textContent !== ""])"""
     )
-
-    def expect_mask(mask, scores=scores):
-        page.wait_for_timeout(60)
-        for caption, fill in (("softmax with −∞", -torch.inf), ("softmax with 0 (wrong)", 0.0)):
-            weights = boltzmann.probabilities(scores.masked_fill(~mask, fill))
-            leak = (weights * ~mask).sum(-1, keepdim=True)
-            shown = torch.tensor(matrix_of(page, caption))
-            expected = torch.cat([weights, leak], dim=-1)
-            torch.testing.assert_close(shown, expected, rtol=0, atol=0.0051)
-
-    mask = masking.causal_mask(5)
-    expect_mask(mask)
-    toggles = page.locator(".hydra-toggle")
-    toggles.nth(4).click()  # row 1, column 5
-    mask[0, 4] = True
-    expect_mask(mask)
-    preset = page.locator("[data-ready=mask] select").first
-    expect(preset).to_have_value("")
-
-    toggles.nth(4).focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("Space")  # row 2, column 4
-    mask[1, 3] = True
-    expect_mask(mask)
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")  # back to row 1, column 5
-    mask[0, 4] = False
-    expect_mask(mask)
-    expect(page.locator(".hydra-toggle[tabindex='0']")).to_have_count(1)
-    expect(page.locator(".hydra-toggle[tabindex='0']")).to_be_focused()
-
-    preset.select_option("window")
-    expect_mask(masking.window_mask(5, 2))
-    preset.focus()
-    page.keyboard.press("ArrowDown")
-    padding = masking.padding_mask(torch.tensor([3]), 5)[0].expand(5, 5)
-    expect_mask(padding)
-    page.locator("[data-ready=mask] select").nth(1).select_option("all zero")
-    expect_mask(padding, torch.zeros(5, 5))
-    preset.select_option("an empty row")
-    expect(page.locator("[data-ready=mask] .hydra-summary")).to_contain_text(
-        "Rows with nothing to attend to: 1; they give zeros."
-    )
-    page.wait_for_url("**#mask.mask=*")
-    page.wait_for_timeout(300)
-    page.reload()  # the mask stands in the URL
-    page.wait_for_selector("[data-ready=mask]")
-    expect(preset).to_have_value("an empty row")
+    live = 0
+    for tag, known, attributes, told in found:
+        assert known, tag
+        for attribute, value in attributes.items():
+            assert attribute in KNOWN or attribute in VALUES_OF or attribute.startswith("aria-")
+            assert value in VALUES_OF.get(attribute, {value}), (attribute, value)
+            if attribute.startswith("aria-"):
+                assert attribute in VALUES_OF or attribute in ("aria-label", "aria-valuetext")
+        if tag in ("input", "select", "button"):
+            assert told, attributes
+        if tag == "button":
+            assert attributes["type"] == "button"
+        if tag == "select" or attributes.get("type") in ("range", "text"):
+            assert attributes["data-lm-suppress-shortcuts"] == "true"
+        if tag == "svg":
+            assert "aria-hidden" in attributes or {"role", "aria-label"} <= set(attributes)
+        live += "aria-live" in attributes
+    assert live >= 1
+    assert "hydra" in found[0][2]["class"].split()
 
 
-# --- two of one class on one page ---------------------------------------------------------------
+# --- the page's host ------------------------------------------------------------------------------
+
+
+def summary(page, name):
+    return page.locator(f"[data-ready={name}] .hydra-summary")
 
 
 @browser
@@ -481,17 +382,87 @@ def test_two_widgets_of_one_class_do_not_disturb_each_other(widget_page):
     page = widget_page(first, second)
     sliders = page.get_by_label("Temperature τ")
     expect(sliders).to_have_count(2)
-    one, two = page.locator("[data-ready=first]"), page.locator("[data-ready=second]")
-    before = two.inner_text()
+    before = page.locator("[data-ready=second]").inner_text()
     sliders.nth(0).focus()
-    page.keyboard.press("Home")
-    expect(one.locator(".hydra-summary")).to_contain_text("Frozen")
-    assert two.inner_text() == before
+    press(page, "Home")
+    expect(summary(page, "first")).to_contain_text("Frozen")
+    assert page.locator("[data-ready=second]").inner_text() == before
     sliders.nth(1).focus()
-    page.keyboard.press("End")
-    expect(two.locator(".hydra-summary")).to_contain_text("Melted")
-    expect(one.locator(".hydra-summary")).to_contain_text("Frozen")
+    press(page, "End")
+    expect(summary(page, "second")).to_contain_text("Melted")
+    expect(summary(page, "first")).to_contain_text("Frozen")
     page.wait_for_url("**#first.tau=0&second.tau=inf")
     page.reload()
-    expect(one.locator(".hydra-summary")).to_contain_text("Frozen")
-    expect(two.locator(".hydra-summary")).to_contain_text("Melted")
+    expect(summary(page, "first")).to_contain_text("Frozen")
+    expect(summary(page, "second")).to_contain_text("Melted")
+
+
+@browser
+def test_a_link_sets_what_it_names_and_resets_the_rest(widget_page):
+    page = widget_page(TemperatureWidget([3, 1, 0.5, 0, -1]), TemperatureWidget([1], name="other"))
+    page.get_by_label("Example").first.select_option("Two ties")
+    page.get_by_label("or type τ").last.fill("2")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**#temperature.scores=*&other.tau=2")
+    follow(page, "#temperature.tau=0")
+    told = summary(page, "temperature").inner_text()
+    assert "effectively 1 of 5 states" in told
+    expect(summary(page, "other")).to_contain_text("At τ = 1:")
+    page.reload()  # opened afresh the link shows the same
+    expect(summary(page, "temperature")).to_have_text(told)
+    expect(summary(page, "other")).to_contain_text("At τ = 1:")
+    page.go_back()
+    expect(page.get_by_label("Example").first).to_have_value("Two ties")
+    expect(summary(page, "temperature")).to_contain_text("At τ = 1:")
+    expect(summary(page, "other")).to_contain_text("At τ = 2:")
+    follow(page, "#temperature.tau=inf")
+    follow(page, "#")  # the page's own setting
+    expect(summary(page, "temperature")).to_contain_text("At τ = 1:")
+    page.go_back()
+    expect(summary(page, "temperature")).to_contain_text("Melted")
+
+
+@browser
+def test_an_ordinary_anchor_changes_nothing_and_takes_nothing_away(widget_page):
+    first, second = TemperatureWidget([1, 0], name="first"), TemperatureWidget([2], name="second")
+    page = widget_page(first, second, fragment="#first.tau=0")
+    expect(summary(page, "first")).to_contain_text("Frozen")
+    follow(page, "#exercises")
+    expect(summary(page, "first")).to_contain_text("Frozen")
+    page.get_by_label("Temperature τ").last.focus()
+    press(page, "End")
+    page.wait_for_url("**#first.tau=0&second.tau=inf")
+    page.get_by_label("or type τ").last.fill("1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**#first.tau=0")
+    page.get_by_label("or type τ").first.fill("1")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("html$"))  # the page's own setting needs no fragment
+
+
+@browser
+def test_a_page_opened_at_an_anchor_writes_its_settings(widget_page):
+    page = widget_page(TemperatureWidget([1, 0]), fragment="#exercises")
+    page.get_by_label("Temperature τ").focus()
+    press(page, "Home")
+    page.wait_for_url("**#temperature.tau=0")
+
+
+@browser
+def test_long_and_wide_links(widget_page):
+    page = widget_page(AggregationWidget(SQUARE), width=360)
+    rows = json.dumps([[1]] * 1500).replace(" ", "")
+    follow(page, f"#aggregation.values={rows}")
+    problem = page.locator("[data-ready] > .hydra-problem")
+    expect(problem).to_have_text(
+        f"The link asks for values = {rows[:60]}…, which this widget cannot show."
+    )
+    expect(page.locator("td")).to_have_count(12)
+    for values in ([[1] * 140], [[1] * 9], [[1]] * 17):
+        follow(page, f"#aggregation.values={json.dumps(values)}")
+        expect(problem).to_contain_text("cannot show")
+    follow(page, f"#aggregation.values={json.dumps([[-123456.7] * 8] * 16)}")
+    expect(problem).to_have_text("")
+    expect(page.locator("td")).to_have_count(16 * 16 + 2 * 16 * 8)
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

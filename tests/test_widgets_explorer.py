@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from hydra_lib.records import provenance, records
 from hydra_lib.timing import roofline
 from hydra_lib.widgets import ExplorerWidget
-from tests.conftest import in_browser, numbers
+from tests.conftest import follow, in_javascript, numbers
 from tests.measured_records import FAST, a_row, bare_record, ceiling, environment_of, gpu_record
 
 browser = pytest.mark.browser
@@ -150,8 +150,7 @@ def test_groups_are_sent_in_the_order_that_was_asked_for():
 # --- arithmetic -------------------------------------------------------------------------------
 
 
-@browser
-def test_places_agree_with_the_library(chromium):
+def test_places_agree_with_the_library():
     draw = random.Random(11)
     records = []
     for _ in range(40):
@@ -169,7 +168,7 @@ def test_places_agree_with_the_library(chromium):
         records.append(record)
     sent = [ExplorerWidget({"x": record}).records["x"] for record in records]
     expression = "c.rows.map((row) => m.placeOf(c, row))"
-    got = numbers(in_browser(chromium, "records.js", expression, sent))
+    got = numbers(in_javascript("records.js", expression, sent))
     bounds = []
     for record, results in zip(records, got, strict=True):
         ceilings = roofline.ceilings_of(record)["bfloat16"]
@@ -183,24 +182,22 @@ def test_places_agree_with_the_library(chromium):
     assert min(map(bounds.count, ("memory", "compute"))) > 100
 
 
-@browser
-def test_provenance_agrees_with_the_library(chromium):
+def test_provenance_agrees_with_the_library():
     made = [*records("").values(), small_record(), gpu_record()]
     for device, threads in itertools.product(("EPYC", "H200"), (1, 2, None)):
         about = environment_of(device, cpu="EPYC") | {"threads": threads}
         made.append(small_record() | {"environment": about})
-    got = in_browser(chromium, "records.js", "m.provenance(c)", made)
+    got = in_javascript("records.js", "m.provenance(c)", made)
     assert numbers(got) == [provenance(one) for one in made]
 
 
-@browser
-def test_no_place_without_ceilings_or_counts(chromium):
+def test_no_place_without_ceilings_or_counts():
     record = ExplorerWidget({"x": small_record()}).records["x"]
     row = record["rows"][0]
     others = [row | {"dtype": "float32"}, row | {"flops": 0}]
     others += [{k: v for k, v in row.items() if k != name} for name in ("flops", "bytes")]
     cases = [[record, row], *([record, other] for other in others)]
-    got = numbers(in_browser(chromium, "records.js", "m.placeOf(...c)", cases))
+    got = numbers(in_javascript("records.js", "m.placeOf(...c)", cases))
     assert got[0]["bound"] == "compute"
     assert got[1:] == [None] * 4
 
@@ -224,8 +221,7 @@ def ratio_of(rows, kernel, reference):
     return first[reference]["p50"] / first[kernel]["p50"], "medians"
 
 
-@browser
-def test_ratios(chromium):
+def test_ratios():
     draw = random.Random(12)
     cases = []
     for _ in range(1000):
@@ -238,7 +234,7 @@ def test_ratios(chromium):
                 row |= {"reference": reference, "ratio": draw.random() + 0.1}
             rows.append(row)
         cases.append([rows, *draw.choices("abcd", k=2)])
-    got = numbers(in_browser(chromium, "records.js", "m.compared(...c)", cases))
+    got = numbers(in_javascript("records.js", "m.compared(...c)", cases))
     kinds = []
     for case, result in zip(cases, got, strict=True):
         expected = ratio_of(*case)
@@ -250,14 +246,11 @@ def test_ratios(chromium):
     assert min(map(kinds.count, (None, "itself", "paired", "medians"))) > 50
 
 
-@browser
-def test_ratios_by_hand(chromium):
+def test_ratios_by_hand():
     rows = small_record()["rows"]
     pairs = [("second", "first"), ("first", "second"), ("third", "first"), ("third", "third")]
     pairs.append(("third", "second"))
-    got = numbers(
-        in_browser(chromium, "records.js", "m.compared(...c)", [[rows, *p] for p in pairs])
-    )
+    got = numbers(in_javascript("records.js", "m.compared(...c)", [[rows, *p] for p in pairs]))
     assert got == [
         {"value": 4.5, "how": "paired", "spread": 0.021},
         {"value": 1 / 4.5, "how": "paired", "spread": 0.021},
@@ -271,17 +264,14 @@ def agreeing(rows, wanted):
     return [r for r in rows if all(r.get(k) == v for k, v in wanted.items() if v is not None)]
 
 
-@browser
-def test_choices_always_leave_rows(chromium):
+def test_choices_always_leave_rows():
     """Each value that is offered has rows, given the choices before it; refusals are told."""
     rows = ExplorerWidget({"gpu": gpu_record()}).records["gpu"]["rows"]
     draw = random.Random(13)
     values = {key: [*dict.fromkeys(r.get(key) for r in rows), None, 7] for key in CHOICES}
     cases = [{key: draw.choice(values[key]) for key in CHOICES} for _ in range(1000)]
     cases += [dict.fromkeys(CHOICES)]
-    got = numbers(
-        in_browser(chromium, "records.js", "m.choose(c[0], c[1])", [[rows, c] for c in cases])
-    )
+    got = numbers(in_javascript("records.js", "m.choose(c[0], c[1])", [[rows, c] for c in cases]))
     for asked, result in zip(cases, got, strict=True):
         left, taken = rows, result["taken"]
         for key in CHOICES:
@@ -301,28 +291,24 @@ def test_choices_always_leave_rows(chromium):
         assert left
 
 
-@browser
-def test_one_row_a_kernel(chromium):
+def test_one_row_a_kernel():
     """The GPU's Triton has two rows a size: the one beside the reference that is asked for."""
     rows = agreeing(gpu_record()["rows"], {"group": "forward", "T": 1024, "head_dim": 64})
     assert [r["kernel"] for r in rows] == [FAST, "Triton", "SDPA cuDNN", "Triton"]
     for reference, expected in ((FAST, rows[1]), ("SDPA cuDNN", rows[3]), ("Triton", rows[1])):
         expression = "m.fastestFirst(...c)"
-        (got,) = numbers(in_browser(chromium, "records.js", expression, [[rows, reference]]))
+        (got,) = numbers(in_javascript("records.js", expression, [[rows, reference]]))
         assert [r["kernel"] for r in got] == ["SDPA cuDNN", "Triton", FAST]
         assert got[1] == expected
 
 
-@browser
-def test_series_keep_the_other_choices(chromium):
+def test_series_keep_the_other_choices():
     rows = gpu_record()["rows"]
     taken = dict.fromkeys(CHOICES) | {"group": "forward", "pass": "forward", "dtype": "bfloat16"}
     taken |= {"T": 4096, "head_dim": 64, "B": 4, "h": 32, "record": "other", "chart": "T"}
     cases = [[rows, taken, "T"], [rows, taken, "head_dim"], [rows, taken, "n"]]
     cases.append([rows, taken | {"group": "grid", "head_dim": 64}, "T"])
-    along_T, along_d, along_n, grid = numbers(
-        in_browser(chromium, "records.js", "m.series(...c)", cases)
-    )
+    along_T, along_d, along_n, grid = numbers(in_javascript("records.js", "m.series(...c)", cases))
     assert [stop["x"] for stop in along_T] == [1024, 4096, 16384]
     assert [stop["taken"]["B"] for stop in along_T] == [16, 4, 1]  # it may follow the length
     for stop in along_T:
@@ -333,8 +319,7 @@ def test_series_keep_the_other_choices(chromium):
     assert [stop["x"] for stop in grid] == [1024]  # at 16384 only head_dim = 128 was measured
 
 
-@browser
-def test_numbers_as_text(chromium):
+def test_numbers_as_text():
     cases = {
         "timeText": [
             (1.234, "1.23 s"),
@@ -360,12 +345,11 @@ def test_numbers_as_text(chromium):
     }
     for name, pairs in cases.items():
         given, expected = zip(*pairs, strict=True)
-        got = numbers(in_browser(chromium, "records.js", f"m.{name}(c)", list(given)))
+        got = numbers(in_javascript("records.js", f"m.{name}(c)", list(given)))
         assert got == list(expected), name
 
 
-@browser
-def test_axes_hold_their_values(chromium):
+def test_axes_hold_their_values():
     draw = random.Random(14)
     cases = [[10 ** draw.uniform(-6, 6) for _ in range(draw.randint(1, 9))] for _ in range(300)]
     expression = """(() => {
@@ -373,7 +357,7 @@ def test_axes_hold_their_values(chromium):
         const places = c.map(m.scale(axis, 200, 20));
         return [axis, m.ticks(axis, 6), places, m.apart(places, 14, 0, 220)];
     })()"""
-    got = numbers(in_browser(chromium, "chart.js", expression, cases))
+    got = numbers(in_javascript("chart.js", expression, cases))
     for values, (axis, ticks, places, labels) in zip(cases, got, strict=True):
         assert axis["log"] == (max(values) / min(values) > 12)
         assert all(20 <= place <= 200 for place in places)
@@ -659,7 +643,7 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
     page = widget_page(both(), fragment="#explorer.T=false")
     problem = page.locator("[data-ready=explorer] > .hydra-problem").last
     for asked in ("T=false", *NONSENSE):
-        page.evaluate("hash => { location.hash = hash; }", f"explorer.{asked}")
+        follow(page, f"#explorer.{asked}")
         trait, value = asked.split("=")
         expect(problem).to_have_text(
             f"The link asks for {trait} = {value}, which this widget cannot show."

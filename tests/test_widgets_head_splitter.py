@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from hydra_lib import heads
 from hydra_lib.multihead import MultiHeadAttention
 from hydra_lib.widgets import HeadSplitterWidget
-from tests.conftest import in_browser, numbers
+from tests.conftest import in_javascript, numbers
 
 browser = pytest.mark.browser
 
@@ -38,18 +38,16 @@ def test_numbers_that_do_not_divide_are_a_setting():
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-@browser
-def test_refusals_are_the_library_s_word_for_word(chromium):
+def test_refusals_are_the_library_s_word_for_word():
     draw = random.Random(7)
     cases = [[draw.randint(1, 4096), draw.randint(1, 96)] for _ in range(700)]
     cases += [[draw.randint(-2, 40), draw.randint(-2, 60)] for _ in range(500)]
-    got = numbers(in_browser(chromium, "heads.js", "m.refusal(c[0], c[1])", cases))
+    got = numbers(in_javascript("heads.js", "m.refusal(c[0], c[1])", cases))
     assert got == [refusal(*case) for case in cases]
     assert 50 < got.count("") < 1150  # both kinds occur
 
 
-@browser
-def test_shapes_and_parameters_agree_with_the_library(chromium):
+def test_shapes_and_parameters_agree_with_the_library():
     draw = random.Random(8)
     cases = []
     for _ in range(1000):
@@ -58,7 +56,7 @@ def test_shapes_and_parameters_agree_with_the_library(chromium):
             [n_heads * draw.randint(1, 5), n_heads, draw.randint(1, 3), draw.randint(1, 4)]
         )
     expression = "{...m.shapes(...c), count: m.parameters(c[0])}"
-    got = numbers(in_browser(chromium, "heads.js", f"({expression})", cases))
+    got = numbers(in_javascript("heads.js", f"({expression})", cases))
     generator = torch.Generator().manual_seed(9)
     for (d_model, n_heads, batch, T), result in zip(cases, got, strict=True):
         config = heads.HeadConfig(d_model, n_heads)

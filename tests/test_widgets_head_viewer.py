@@ -18,7 +18,7 @@ from hydra_lib.toy.model import ToyModel, stored
 from hydra_lib.toy.roles import role_scores, role_targets
 from hydra_lib.widgets import HeadViewerWidget
 from hydra_lib.widgets.head_viewer import check_document
-from tests.conftest import in_browser, numbers
+from tests.conftest import follow, in_javascript, numbers
 
 browser = pytest.mark.browser
 
@@ -66,11 +66,13 @@ def huge():
             "after '^ab(c)' comes one of 'b', got 'c'",
         ),
         ({"layer": 2}, ValueError, "layer must lie in 0 … 1, got 2"),
-        ({"layer": -1}, ValueError, "layer must lie in 0 … 1, got -1"),
+        ({"layer": -1}, ValueError, "layer must be an integer from 0 to 99, got -1"),
+        ({"layer": "0"}, ValueError, "layer must be an integer from 0 to 99, got '0'"),
+        ({"text": 5}, TypeError, "text must be a string, got int"),
         ({"head": 6}, ValueError, "head must lie in 0 … 5, got 6"),
         ({"model": small(), "layer": 1}, ValueError, "layer must lie in 0 … 0, got 1"),
         ({"text": "^ab", "position": 3}, ValueError, "position must lie in 0 … 2, got 3"),
-        ({"position": -1}, ValueError, "position must lie in 0 … 39, got -1"),
+        ({"position": -1}, ValueError, "position must be an integer from 0 to 47, got -1"),
     ],
 )
 def test_bad_settings(setting, error, message):
@@ -127,11 +129,10 @@ def test_first_position_is_the_last_look_up_with_an_outcome(text, position):
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-@browser
-def test_rules_agree_with_the_library(chromium):
+def test_rules_agree_with_the_library():
     documents = corpus(1000, seed=5)
     texts = [spelled(ids[:-1]) for ids in documents.ids]
-    got = numbers(in_browser(chromium, "toy_language.js", "m.annotate(c)", texts))
+    got = numbers(in_javascript("toy_language.js", "m.annotate(c)", texts))
     targets = role_targets(documents)
     answers = (targets["induction"] | targets["bracket"] | targets["entity"]).tolist()
     jobs, places = documents.job.tolist(), documents.target.tolist()
@@ -163,8 +164,7 @@ def refusal(text):
     return ""
 
 
-@browser
-def test_refusals_are_the_library_s_word_for_word(chromium):
+def test_refusals_are_the_library_s_word_for_word():
     draw = random.Random(7)
     documents = [spelled(ids) for ids in corpus(900, seed=6).ids]
     cases = ["", "^", "a", "^a'", '^a"', "^a\\", "\\'\"", "^a😀", "😀", "^a😀b" + 46 * "c", "é^"]
@@ -172,7 +172,7 @@ def test_refusals_are_the_library_s_word_for_word(chromium):
         length, change = draw.randint(0, 49), draw.randint(0, 48)
         other = draw.choice(SYMBOLS * 3 + "Z0'\\ \"é")
         cases += [text[:length], (text[:change] + other + text[change + 1 :])[:48]]
-    got = numbers(in_browser(chromium, "toy_language.js", "m.examine(c)", cases))
+    got = numbers(in_javascript("toy_language.js", "m.examine(c)", cases))
     assert [found["problem"] for found in got] == [refusal(case) for case in cases]
     problems = [found["problem"] for found in got]
     for kind in ("^$", "^the symbols", "^text must have", "^text must start", "^after '"):
@@ -185,11 +185,10 @@ def test_refusals_are_the_library_s_word_for_word(chromium):
             assert refusal(case[: len(legal) + 1])  # and not a symbol more
 
 
-@browser
-def test_drawn_documents_are_of_the_language(chromium):
+def test_drawn_documents_are_of_the_language():
     cases = [[seed, 2 + seed % 47] for seed in range(1000)] + [[7, 48]] * 2 + [[2**32 - 1, 48]]
     expression = "[m.randomDocument(...c), m.opening(m.randomDocument(...c))]"
-    got = numbers(in_browser(chromium, "toy_language.js", expression, cases))
+    got = numbers(in_javascript("toy_language.js", expression, cases))
     for (_, length), (text, opening) in zip(cases, got, strict=True):
         assert (len(text), refusal(text)) == (length, "")
         asked = []
@@ -243,8 +242,7 @@ def library_forward(model, ids, off):
     return torch.cat([part.flatten(1) for part in parts], 1)
 
 
-@browser
-def test_model_agrees_with_the_library(chromium):
+def test_model_agrees_with_the_library():
     draw = random.Random(9)
     documents = corpus(1040, seed=10).ids.tolist()
     cases = []
@@ -255,7 +253,7 @@ def test_model_agrees_with_the_library(chromium):
         off = {"layer": length // HEADS % LAYERS, "head": length % HEADS} if n % 2 else None
         cases.append({"ids": ids[:length], "off": off})
     weights = HeadViewerWidget().weights
-    got = numbers(in_browser(chromium, "toy_model.js", FORWARD, [weights, *cases]))[1:]
+    got = numbers(in_javascript("toy_model.js", FORWARD, [weights, *cases]))[1:]
     results = [torch.frombuffer(bytearray(base64.b64decode(x)), dtype=torch.float64) for x in got]
     exact, single = stored().double(), stored()
     groups = {}
@@ -276,15 +274,14 @@ def test_model_agrees_with_the_library(chromium):
     assert sum(map(len, groups.values())) == 1040
 
 
-@browser
-def test_a_model_of_another_shape_agrees(chromium):
+def test_a_model_of_another_shape_agrees():
     model = small(layers=3, n_heads=2)
     widget = HeadViewerWidget(model)
     halves = small(layers=3, n_heads=2)
     halves.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})
     ids = encode(TEXT)[None]
     cases = [widget.weights, {"ids": ids[0].tolist(), "off": None}]
-    got = numbers(in_browser(chromium, "toy_model.js", FORWARD, cases))[1]
+    got = numbers(in_javascript("toy_model.js", FORWARD, cases))[1]
     ours = torch.frombuffer(bytearray(base64.b64decode(got)), dtype=torch.float64)[None]
     expected = library_forward(halves.double(), ids, None)
     torch.testing.assert_close(ours, expected, rtol=0, atol=1e-9)
@@ -591,11 +588,11 @@ def test_typing(widget_page, library):
 
 
 @browser
-def test_another_document(widget_page, library, chromium):
+def test_another_document(widget_page, library):
     page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=4, seed=2**32 - 2))
     seeds = [2**32 - 1, 0, 1]
     expression = "[m.randomDocument(c), m.opening(m.randomDocument(c))]"
-    drawn = numbers(in_browser(chromium, "toy_language.js", expression, seeds))
+    drawn = numbers(in_javascript("toy_language.js", expression, seeds))
     button = page.get_by_role("button", name="another document")
     for n, (text, position) in enumerate(drawn):
         if n == 1:
@@ -625,9 +622,10 @@ def test_links(widget_page, library):
     page = widget_page(HeadViewerWidget(), fragment=asked)
     expect_view(page, library, "^ab(c)b", 0, 4, 5, off=True)
     expect(page.locator("[data-ready=head_viewer] > .hydra-problem")).to_have_text("")
-    page.evaluate("location.hash = '#head_viewer.position=40&head_viewer.off=false'")
+    document = "#head_viewer.text=%5Eab(c)b&head_viewer.layer=0&head_viewer.head=4"
+    follow(page, f"{document}&head_viewer.position=40&head_viewer.off=false")
     expect_view(page, library, "^ab(c)b", 0, 4, 6)  # the last there is
-    page.evaluate("location.hash = '#head_viewer.position=3'")
+    follow(page, f"{document}&head_viewer.position=3")
     expect_view(page, library, "^ab(c)b", 0, 4, 3)
 
 
@@ -665,7 +663,7 @@ def test_two_on_a_page_and_two_views_of_one(widget_page, library):
     page.locator("[data-ready=head_viewer]").get_by_label("switch this head off").click()
     expect_view(page, library, TEXT, 0, 4, 3, off=True)
     expect_view(page, library, "^Aab*A", 0, 1, 4, name="other")
-    page.wait_for_url("**#other.head=1&other.layer=0&head_viewer.off=true")
+    page.wait_for_url("**#head_viewer.off=true&other.head=1&other.layer=0")
     page = widget_page(one, one)
     first, second = page.locator("[data-ready=head_viewer]").all()
     first.get_by_label("Type your own").fill("^ab(x")

@@ -1,5 +1,6 @@
 """The scaling widget: its arithmetic against the library, every control, links."""
 
+import functools
 import math
 import re
 
@@ -10,7 +11,7 @@ from playwright.sync_api import expect
 
 from hydra_lib import boltzmann, scaling
 from hydra_lib.widgets import ScalingWidget
-from tests.conftest import in_browser, numbers
+from tests.conftest import drawn, in_javascript, numbers
 
 browser = pytest.mark.browser
 SCORES = "m.sampler(c.rows, c.keys, c.seed)(c.d, c.mu, c.sigma)"
@@ -41,10 +42,9 @@ def random_cases(count):
     ]
 
 
-@browser
-def test_moments_agree_with_the_library(chromium):
+def test_moments_agree_with_the_library():
     cases = random_cases(1000)
-    got = numbers(in_browser(chromium, "scaling.js", "m.moments(c.d, c.mu, c.sigma)", cases))
+    got = numbers(in_javascript("scaling.js", "m.moments(c.d, c.mu, c.sigma)", cases))
     for case, moments in zip(cases, got, strict=True):
         d, mu, sigma = case["d"], case["mu"], case["sigma"]
         expected = scaling.dot_product_moments(d, mu, mu, sigma, sigma)
@@ -68,23 +68,21 @@ ENTRIES = """(() => {
 })()"""
 
 
-@browser
-def test_scores_are_the_products_of_shared_queries_with_keys(chromium):
+def test_scores_are_the_products_of_shared_queries_with_keys():
     cases = random_cases(1000)
-    got = numbers(in_browser(chromium, "scaling.js", ENTRIES % SCORES, cases))
-    for case, drawn in zip(cases, got, strict=True):
-        q, k = (torch.tensor(drawn[x], dtype=torch.float64) for x in "qk")
+    got = numbers(in_javascript("scaling.js", ENTRIES % SCORES, cases))
+    for case, entries in zip(cases, got, strict=True):
+        q, k = (torch.tensor(entries[x], dtype=torch.float64) for x in "qk")
         q, k = (case["mu"] + case["sigma"] * x for x in (q, k))
         assert q.shape == (case["rows"], case["d"])
         expected = (k @ q[..., None]).flatten()
-        scores = torch.tensor(drawn["scores"], dtype=torch.float64)
+        scores = torch.tensor(entries["scores"], dtype=torch.float64)
         # Sums that cancel are compared against the size of their terms.
         size = (k.abs() @ q.abs()[..., None]).max().item()
         torch.testing.assert_close(scores, expected, rtol=1e-9, atol=1e-13 * size)
 
 
-@browser
-def test_measures_and_saturation_agree_with_the_library(chromium):
+def test_measures_and_saturation_agree_with_the_library():
     generator = torch.Generator().manual_seed(4)
     cases = []
     for index in range(1200):
@@ -92,7 +90,7 @@ def test_measures_and_saturation_agree_with_the_library(chromium):
         row = torch.randn(2 + index % 7, generator=generator, dtype=torch.float64)
         cases.append((scale * row).tolist())
     expression = "({...m.measure(c), ...m.saturation(c)})"
-    got = numbers(in_browser(chromium, "scaling.js", expression, cases))
+    got = numbers(in_javascript("scaling.js", expression, cases))
     for case, result in zip(cases, got, strict=True):
         scores = torch.tensor(case, dtype=torch.float64)
         measured, left = scaling.measure_moments(scores), scaling.saturation(scores)
@@ -103,14 +101,13 @@ def test_measures_and_saturation_agree_with_the_library(chromium):
         assert result["p"] == pytest.approx(boltzmann.probabilities(scores).tolist(), rel=1e-9)
 
 
-@browser
-def test_the_sample_has_the_predicted_moments(chromium):
+def test_the_sample_has_the_predicted_moments():
     cases = [
         {"d": 2**e, "mu": mu, "sigma": sigma, "seed": seed, "rows": 2000, "keys": 1}
         for e, mu, sigma in ((0, 0, 1), (3, 0.5, 2), (6, 0, 1), (6, 1, 0.25), (9, 0, 0.5))
         for seed in (0, 1, 2**32 - 1)
     ]
-    got = numbers(in_browser(chromium, "scaling.js", SCORES, cases))
+    got = numbers(in_javascript("scaling.js", SCORES, cases))
     samples = set()
     for case, scores in zip(cases, got, strict=True):
         measured = scaling.measure_moments(torch.tensor(scores, dtype=torch.float64))
@@ -123,19 +120,18 @@ def test_the_sample_has_the_predicted_moments(chromium):
     assert len(samples) == len(cases)  # another seed is another sample
 
 
-@browser
-def test_histogram_and_axis(chromium):
+def test_histogram_and_axis():
     generator = torch.Generator().manual_seed(5)
     xs = (3 * torch.randn(500, generator=generator, dtype=torch.float64)).tolist()
-    (got,) = numbers(in_browser(chromium, "scaling.js", "m.histogram(c, -4, 4, 16)", [xs]))
+    (got,) = numbers(in_javascript("scaling.js", "m.histogram(c, -4, 4, 16)", [xs]))
     edges = torch.linspace(-4, 4, 17, dtype=torch.float64)
     assert got == torch.histogram(torch.tensor(xs, dtype=torch.float64), edges).hist.tolist()
     cases = [0.01, 1.0, 64.0, 512.0, 50688.0]
-    reach = numbers(in_browser(chromium, "scaling.js", "m.reach(c)", cases))
+    reach = numbers(in_javascript("scaling.js", "m.reach(c)", cases))
     for variance, half in zip(cases, reach, strict=True):
         assert half / 4 < 3.5 * math.sqrt(variance) <= half
     at = [[x, {"mean": 0.3, "variance": 2.5}] for x in (-2.0, 0.0, 0.3, 5.0)]
-    density = numbers(in_browser(chromium, "scaling.js", "m.normalDensity(c[0], c[1])", at))
+    density = numbers(in_javascript("scaling.js", "m.normalDensity(c[0], c[1])", at))
     normal = torch.distributions.Normal(0.3, math.sqrt(2.5))
     expected = [normal.log_prob(torch.tensor(x)).exp().item() for x, _ in at]
     assert density == pytest.approx(expected, rel=1e-6)
@@ -152,15 +148,19 @@ def cells(page, caption):
     ]
 
 
-def expect_setting(page, chromium, d=64, mu=0.0, sigma=1.0, scaled=False, seed=0):
-    """Everything on the page is the library's result for this setting, to the digits shown."""
-    page.wait_for_timeout(100)
+@functools.cache
+def drawings(d, mu, sigma, seed):
+    """The scores of the histogram and of the row, as tensors."""
     case = {"d": d, "mu": mu, "sigma": sigma, "seed": seed}
     shapes = [{**case, "rows": 2000, "keys": 1}, {**case, "rows": 1, "keys": 8}]
-    many, few = (
-        torch.tensor(scores, dtype=torch.float64) / (math.sqrt(d) if scaled else 1)
-        for scores in numbers(in_browser(chromium, "scaling.js", SCORES, shapes))
-    )
+    got = numbers(in_javascript("scaling.js", SCORES, shapes))
+    return [torch.tensor(scores, dtype=torch.float64) for scores in got]
+
+
+def expect_setting(page, d=64, mu=0.0, sigma=1.0, scaled=False, seed=0):
+    """Everything on the page is the library's result for this setting, to the digits shown."""
+    drawn(page)
+    many, few = (x / (math.sqrt(d) if scaled else 1) for x in drawings(d, mu, sigma, seed))
     raw = scaling.dot_product_moments(d, mu, mu, sigma, sigma)
     divisor = math.sqrt(d) if scaled else 1
     predicted = [raw.mean / divisor, raw.variance / divisor**2]
@@ -180,10 +180,10 @@ def expect_setting(page, chromium, d=64, mu=0.0, sigma=1.0, scaled=False, seed=0
     assert said == pytest.approx([predicted[1], shown[1][1], spread[1], 8, spread[2]], rel=5e-3)
     # The bars hold every score that the caption does not leave out.
     outside = re.search(r"; (\d+) lie", page.locator("figcaption").inner_text())
-    drawn = page.locator(".hydra-counts rect").evaluate_all(
+    bars = page.locator(".hydra-counts rect").evaluate_all(
         "rects => rects.map(r => r.height.baseVal.value)"
     )
-    assert max(drawn) > 0
+    assert max(bars) > 0
     low = predicted[0] - float(axis_half(predicted[1]))
     beyond = ((many < low) | (many >= 2 * predicted[0] - low)).sum().item()
     assert beyond == (int(outside[1]) if outside else 0)
@@ -194,36 +194,36 @@ def axis_half(variance):
 
 
 @browser
-def test_controls_by_keyboard(widget_page, chromium):
+def test_controls_by_keyboard(widget_page):
     page = widget_page(ScalingWidget())
-    expect_setting(page, chromium)
+    expect_setting(page)
     size = page.get_by_label("Width d_k")
     size.focus()
     page.keyboard.press("ArrowRight")
     expect(size).to_have_attribute("aria-valuetext", "128")
-    expect_setting(page, chromium, d=128)
+    expect_setting(page, d=128)
     page.keyboard.press("Home")
-    expect_setting(page, chromium, d=1)
+    expect_setting(page, d=1)
     page.keyboard.press("End")
-    expect_setting(page, chromium, d=512)
+    expect_setting(page, d=512)
     page.get_by_label("Std deviation σ").focus()
     page.keyboard.press("ArrowRight")
-    expect_setting(page, chromium, d=512, sigma=1.05)
+    expect_setting(page, d=512, sigma=1.05)
     page.keyboard.press("Home")
-    expect_setting(page, chromium, d=512, sigma=0.25)
+    expect_setting(page, d=512, sigma=0.25)
     page.get_by_label("Mean μ").focus()
     page.keyboard.press("End")
-    expect_setting(page, chromium, d=512, sigma=0.25, mu=1)
+    expect_setting(page, d=512, sigma=0.25, mu=1)
     page.get_by_label("divide by √d_k").focus()
     page.keyboard.press("Space")
-    expect_setting(page, chromium, d=512, sigma=0.25, mu=1, scaled=True)
+    expect_setting(page, d=512, sigma=0.25, mu=1, scaled=True)
     page.get_by_role("button", name="draw again").focus()
     page.keyboard.press("Enter")
-    expect_setting(page, chromium, d=512, sigma=0.25, mu=1, scaled=True, seed=1)
+    expect_setting(page, d=512, sigma=0.25, mu=1, scaled=True, seed=1)
 
 
 @browser
-def test_controls_by_pointer(widget_page, chromium):
+def test_controls_by_pointer(widget_page):
     page = widget_page(ScalingWidget(d_k=16))
 
     def drag(label, share):
@@ -235,22 +235,21 @@ def test_controls_by_pointer(widget_page, chromium):
         page.mouse.up()
 
     drag("Width d_k", 0)
-    expect_setting(page, chromium, d=1)
+    expect_setting(page, d=1)
     drag("Width d_k", 1)
-    expect_setting(page, chromium, d=512)
+    expect_setting(page, d=512)
     drag("Std deviation σ", 1)
-    expect_setting(page, chromium, d=512, sigma=3)
+    expect_setting(page, d=512, sigma=3)
     drag("Mean μ", 1)
-    expect_setting(page, chromium, d=512, sigma=3, mu=1)
+    expect_setting(page, d=512, sigma=3, mu=1)
     page.get_by_label("divide by √d_k").click()
-    expect_setting(page, chromium, d=512, sigma=3, mu=1, scaled=True)
+    expect_setting(page, d=512, sigma=3, mu=1, scaled=True)
     page.get_by_role("button", name="draw again").click()
-    expect_setting(page, chromium, d=512, sigma=3, mu=1, scaled=True, seed=1)
-    page.wait_for_url("**#scaling.*")
-    page.wait_for_timeout(300)
+    expect_setting(page, d=512, sigma=3, mu=1, scaled=True, seed=1)
+    page.wait_for_url("**scaling.seed=1&*")
     page.reload()  # the setting stands in the URL
     page.wait_for_selector("[data-ready=scaling]")
-    expect_setting(page, chromium, d=512, sigma=3, mu=1, scaled=True, seed=1)
+    expect_setting(page, d=512, sigma=3, mu=1, scaled=True, seed=1)
 
 
 @browser
@@ -258,11 +257,11 @@ def test_controls_by_pointer(widget_page, chromium):
     "asked",
     ["d_k=48", "d_k=1024", "sigma=0.1", "sigma=4", "mu=-1", "scaled=1", "seed=1.5", "name=x"],
 )
-def test_a_link_that_makes_no_sense_is_told_so(widget_page, chromium, asked):
+def test_a_link_that_makes_no_sense_is_told_so(widget_page, asked):
     page = widget_page(ScalingWidget(), fragment=f"#scaling.{asked}")
     problem = page.locator("[data-ready=scaling] > .hydra-problem")
     trait, value = asked.split("=")
     expect(problem).to_have_text(
         f"The link asks for {trait} = {value}, which this widget cannot show."
     )
-    expect_setting(page, chromium)
+    expect_setting(page)

@@ -7,6 +7,7 @@
   const scripts = (kind) =>
     document.querySelectorAll(`script[type="application/vnd.jupyter.widget-${kind}+json"]`);
   const saved = {};
+  const running = new Set(); // models that have read the fragment, and from then on write it
 
   class Model {
     #state;
@@ -39,21 +40,25 @@
       this.#resting = setTimeout(() => this.#write(), 250);
     }
     #write() {
-      const others = parts().filter(({ widget }) => widget !== this.get("name"));
-      const mine = Object.keys(this.#state)
-        .filter((trait) => !same(this.#state[trait], this.#initial[trait]))
-        .map((trait) => ({ widget: this.get("name"), trait, value: this.#state[trait] }));
-      const hash = [...others, ...mine].map(({ widget, trait, value }) =>
+      const known = [...running].map((model) => model.get("name"));
+      const others = parts().filter(({ widget }) => !known.includes(widget));
+      const all = [...others, ...[...running].flatMap((model) => model.changes())];
+      const hash = all.map(({ widget, trait, value }) =>
         `${widget}.${trait}=${encodeURIComponent(typeof value === "string" ? value : JSON.stringify(value))}`);
       history.replaceState(null, "", hash.length ? `#${hash.join("&")}` : location.pathname + location.search);
     }
-    /** Set what the fragment asks for, where it is valid; returns what was refused. */
-    restore(valid) {
-      const asked = parts().filter(({ widget }) => widget === this.get("name"));
-      if (!asked.length) return undefined; // an ordinary anchor changes nothing
+    /** What differs from the page's own setting. */
+    changes() {
+      return Object.keys(this.#state)
+        .filter((trait) => !same(this.#state[trait], this.#initial[trait]))
+        .map((trait) => ({ widget: this.get("name"), trait, value: this.#state[trait] }));
+    }
+    /** The page's own setting but for what is asked for, where it is valid; returns what is not. */
+    restore(asked, valid) {
       const fit = asked.filter(({ trait, value }) =>
         trait in this.#initial && valid(trait, value, this.#initial));
-      for (const { trait, value } of fit) this.set(trait, value);
+      const wanted = Object.fromEntries(fit.map(({ trait, value }) => [trait, value]));
+      for (const [trait, value] of Object.entries({ ...this.#initial, ...wanted })) this.set(trait, value);
       return asked.filter((part) => !fit.includes(part));
     }
   }
@@ -65,7 +70,7 @@
       const match = /^([\w-]+)\.(\w+)=(.*)$/.exec(part);
       if (!match) return [];
       const text = safely(decodeURIComponent, match[3]);
-      return [{ widget: match[1], trait: match[2], value: safely(JSON.parse, text) }];
+      return [{ widget: match[1], trait: match[2], text, value: safely(JSON.parse, text) }];
     });
   }
   function safely(read, text) {
@@ -75,6 +80,8 @@
       return text;
     }
   }
+
+  const shortened = (text) => (text.length > 60 ? `${text.slice(0, 60)}…` : text);
 
   const models = new Map();
   const modules = new Map();
@@ -100,16 +107,18 @@
     const el = document.createElement("div");
     const problem = Object.assign(document.createElement("p"), { className: "hydra-problem", role: "alert" });
     const restore = () => {
-      const refused = model.restore(widget.valid);
-      if (!refused) return;
-      problem.textContent = refused.map(({ trait, value }) =>
-        `The link asks for ${trait} = ${value}, which this widget cannot show.`).join(" ");
-      el.scrollIntoView({ block: "nearest" });
+      const asked = parts();
+      if (!asked.length && location.hash) return; // an ordinary anchor changes nothing
+      const own = asked.filter((part) => part.widget === state.name);
+      problem.textContent = model.restore(own, widget.valid).map(({ trait, text }) =>
+        `The link asks for ${trait} = ${shortened(text)}, which this widget cannot show.`).join(" ");
+      if (own.length) el.scrollIntoView({ block: "nearest" });
     };
     script.after(el);
     await widget.render({ model, el });
     el.append(problem);
     restore();
+    running.add(model);
     el.dataset.ready = state.name;
     addEventListener("hashchange", restore);
   }

@@ -1,42 +1,161 @@
-"""What the widget classes share: the style, the name in the URL, traits that JSON cannot hold."""
+"""What the widget classes share: the style, the name in the URL, and settings with their limits.
 
+The limits of a setting stand in its class, once: Python holds every change to them, and they
+travel with the state to the page, where ``static/limits.js`` holds links to them.
+"""
+
+import inspect
 import math
+import numbers
+import re
+import reprlib
 
 import anywidget
 import traitlets
 
 from hydra_lib.widgets._bundle import STATIC
 
-__all__ = ["Extended", "Widget", "decode", "encode", "matrix"]
+__all__ = ["MOST", "Setting", "SettingError", "Widget", "inside", "proposed"]
 
 CSS = (STATIC / "ui.css").read_text(encoding="utf-8")
+MOST = 10**6  # a larger number says no more in a picture, and products of these stay finite
+
+
+class SettingError(traitlets.TraitError, ValueError):
+    """A setting that does not fit; traitlets takes the whole change back."""
+
+
+class Setting(traitlets.TraitType):
+    """A number, a word, or a list or matrix of them, within limits that the page knows as well.
+
+    A value is one of ``options`` or, with ``low`` and ``high``, a number between them, both
+    included, an integer if ``whole``. ``shape`` gives the most rows and columns, () for one value.
+    NumPy's and torch's numbers and arrays become plain ones here; what travels is JSON, which has
+    no infinities, so they travel as strings.
+
+    Raises SettingError with the name, what was expected and what came.
+    """
+
+    def __init__(
+        self, default, *, low=None, high=None, whole=False, options=(), shape=(), **others
+    ):
+        super().__init__(default, **others)
+        self.low, self.high, self.whole = low, high, whole
+        self.options, self.shape = options, shape
+        self.tag(sync=True, to_json=lambda x, _: encode(x), from_json=lambda x, _: decode(x))
+
+    def validate(self, obj, value):
+        try:
+            return self._fit(plain(value), self.shape)
+        except ValueError:
+            got = reprlib.repr(value)
+            raise SettingError(f"{self.name} must be {self.expected()}, got {got}") from None
+
+    def _fit(self, value: object, shape: tuple) -> object:
+        if shape:
+            if not isinstance(value, list) or not 1 <= len(value) <= shape[0]:
+                raise ValueError
+            parts = [self._fit(part, shape[1:]) for part in value]
+            if shape[1:] and len({len(part) for part in parts}) > 1:
+                raise ValueError
+            return parts
+        if any(value == option and type(value) is type(option) for option in self.options):
+            return value
+        kind = numbers.Integral if self.whole else numbers.Real
+        if self.low is None or isinstance(value, bool) or not isinstance(value, kind):
+            raise ValueError
+        if not self.low <= value <= self.high:  # nor is NaN
+            raise ValueError
+        return int(value) if self.whole else float(value)
+
+    def expected(self) -> str:
+        kind = "an integer" if self.whole else "a number"
+        numbers = [] if self.low is None else [f"{kind} from {self.low:,} to {self.high:,}"]
+        entry = " or ".join(numbers + [str(option) for option in self.options])
+        sizes = " × ".join(map(str, self.shape))
+        form = {
+            0: "",
+            1: f"a row of at most {sizes}, each ",
+            2: f"a matrix of at most {sizes}, each ",
+        }
+        return form[len(self.shape)] + entry
+
+    def limits(self) -> dict:
+        """As ``static/limits.js`` reads them."""
+        bounds = {"min": self.low, "max": self.high, "integer": self.whole}
+        return {**bounds, "options": encode(list(self.options)), "shape": list(self.shape)}
 
 
 class Widget(anywidget.AnyWidget):
+    """A widget whose settings are checked; raises TypeError and AttributeError for unknown ones."""
+
     _css = CSS
     name = traitlets.Unicode().tag(sync=True)
     """Key of the widget's setting in the URL fragment; give two widgets of a page two names."""
 
+    limits = traitlets.Dict(read_only=True).tag(sync=True)
+    """What each setting may be, but for those that are read only."""
 
-class Extended(traitlets.Float):
-    """A float that may be infinite; JSON has no infinities, so they travel as strings."""
+    def __new__(cls, *args, **traits):
+        taken = set(inspect.signature(cls.__init__).parameters) | set(cls.class_trait_names())
+        if unknown := [name for name in traits if name not in taken]:
+            raise TypeError(f"{cls.__name__} has no {unknown[0]}; it has {_settings(cls)}")
+        return super().__new__(cls, *args, **traits)
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.tag(sync=True, to_json=lambda x, _: encode(x), from_json=lambda x, _: decode(x))
+    def __setattr__(self, name, value):
+        if not name.startswith("_") and not hasattr(type(self), name):
+            cls = type(self)
+            raise AttributeError(f"{cls.__name__} has no {name}; it has {_settings(cls)}")
+        super().__setattr__(name, value)
+
+    @traitlets.default("limits")
+    def _limits(self):
+        settings = ((n, t) for n, t in self.traits().items() if isinstance(t, Setting))
+        return {name: trait.limits() for name, trait in settings if not trait.read_only}
+
+    @traitlets.validate("name")
+    def _check_name(self, proposal):
+        name = proposal["value"]
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+            raise SettingError(f"name must be letters, digits, - and _, got {name!r}")
+        return name
 
 
-def encode(x: float | None) -> float | str | None:
-    return x if x is None or math.isfinite(x) else str(x)
+def _settings(cls: type) -> str:
+    parameters = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+    traits = cls.class_traits().items()
+    settings = [name for name, t in traits if isinstance(t, Setting) and not t.read_only]
+    known = dict.fromkeys([*parameters, *settings, "name"])
+    return ", ".join(name for name in known if name in cls.class_trait_names() or name == "model")
 
 
-def decode(x: float | str | None) -> float | None:
-    return None if x is None else float(x)
+def plain(value: object) -> object:
+    """Nested lists of Python's own values out of lists, tuples, arrays and tensors."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return [plain(x) for x in value] if isinstance(value, list | tuple | range) else value
 
 
-def matrix(name: str, value: object) -> list[list]:
-    """Rows of one length as nested lists; ValueError when they are ragged or there are none."""
-    rows = [list(row) for row in value]
-    if not rows or not rows[0] or len({len(row) for row in rows}) != 1:
-        raise ValueError(f"{name} must be a matrix with at least one row and column, got {value!r}")
-    return rows
+def encode(x: object) -> object:
+    if isinstance(x, list):
+        return [encode(y) for y in x]
+    return str(x) if isinstance(x, float) and math.isinf(x) else x
+
+
+def decode(x: object) -> object:
+    if isinstance(x, list):
+        return [decode(y) for y in x]
+    return float(x) if x in ("inf", "-inf") else x
+
+
+def proposed(proposal: dict, *names: str) -> dict:
+    """These settings as they would be with what a validator is asked about."""
+    settings = {name: getattr(proposal["owner"], name) for name in names}
+    return settings | {proposal["trait"].name: proposal["value"]}
+
+
+def inside(name: str, value: int, size: int) -> int:
+    """An index, counted from 0; SettingError where there is nothing of this number."""
+    if not 0 <= value < size:
+        raise SettingError(f"{name} must lie in 0 … {size - 1}, got {value}")
+    return value

@@ -2,36 +2,42 @@
 
 import traitlets
 
-from hydra_lib.widgets._base import Widget, matrix
+from hydra_lib.widgets._base import MOST, Setting, Widget, inside, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["AggregationWidget"]
+
+ROWS, COLUMNS = 16, 8
+MATRIX = {"low": -MOST, "high": MOST, "shape": (ROWS, COLUMNS)}
 
 
 class AggregationWidget(Widget):
     """Pick a rule and a row, and watch the row of ``weights @ values`` being made.
 
-    ``values`` is a (T, d) list of lists; ``rule`` one of sum, mean, window, decay; ``width`` the
-    window in positions; ``rate`` the decay a step; ``row`` the output row, counted from 0.
+    ``values`` is a (T, d) matrix of at most 16 × 8 numbers; ``rule`` one of sum, mean, window,
+    decay; ``width`` the window in positions; ``rate`` the decay a step; ``row`` the output row,
+    counted from 0.
 
-    Raises ValueError for ragged or empty values, and traitlets.TraitError for an unknown rule.
+    Raises ValueError for values, a rule, a width, a rate or a row that are not like this.
     """
 
     _esm = bundle("aggregation_widget.js")
     name = traitlets.Unicode("aggregation").tag(sync=True)
-    values = traitlets.List().tag(sync=True)
-    rule = traitlets.Enum(["sum", "mean", "window", "decay"], "mean").tag(sync=True)
-    width = traitlets.Int(2, min=1).tag(sync=True)
-    rate = traitlets.Float(0.5, min=0, max=1).tag(sync=True)
-    row = traitlets.Int(0, min=0).tag(sync=True)
+    values = Setting([[0.0]], **MATRIX)
+    rule = Setting("mean", options=("sum", "mean", "window", "decay"))
+    width = Setting(2, low=1, high=ROWS, whole=True)
+    rate = Setting(0.5, low=0, high=1)
+    row = Setting(0, low=0, high=ROWS - 1, whole=True)
 
-    given = traitlets.List().tag(sync=True)
+    given = Setting([[0.0]], read_only=True, **MATRIX)
     """The values at the start, which the widget offers to come back to."""
 
     def __init__(self, values, **traits):
-        values = matrix("values", values)
-        super().__init__(values=values, given=values, **traits)
+        super().__init__(values=values, **traits)
+        self.set_trait("given", self.values)
 
-    @traitlets.validate("values")
-    def _check_values(self, proposal):
-        return matrix("values", proposal["value"])
+    @traitlets.validate("values", "row")
+    def _check_row(self, proposal):
+        setting = proposed(proposal, "values", "row")
+        inside("row", setting["row"], len(setting["values"]))
+        return proposal["value"]

@@ -4,13 +4,14 @@ import traitlets
 
 from hydra_lib.records import SIZES, check
 from hydra_lib.records import group as rows_of
-from hydra_lib.widgets._base import Widget
+from hydra_lib.widgets._base import Setting, SettingError, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["ExplorerWidget"]
 
 AXES = [size for size in SIZES if size != "levels"]  # the levels are the kernel's own
 LEFT_OUT = ("samples", "ratio_p20", "ratio_p80")
+SIZE = {"low": 1, "high": 2**53, "whole": True, "options": (None,)}
 CHARTS = ("roofline", "T", "head_dim", "n")
 
 
@@ -38,18 +39,18 @@ class ExplorerWidget(Widget):
     group = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     direction = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     dtype = traitlets.Unicode(None, allow_none=True).tag(sync=True)
-    d_model = traitlets.Int(None, allow_none=True).tag(sync=True)
-    m = traitlets.Int(None, allow_none=True).tag(sync=True)
-    k = traitlets.Int(None, allow_none=True).tag(sync=True)
-    n = traitlets.Int(None, allow_none=True).tag(sync=True)
-    T = traitlets.Int(None, allow_none=True).tag(sync=True)
-    head_dim = traitlets.Int(None, allow_none=True).tag(sync=True)
-    B = traitlets.Int(None, allow_none=True).tag(sync=True)
-    h = traitlets.Int(None, allow_none=True).tag(sync=True)
+    d_model = Setting(None, **SIZE)
+    m = Setting(None, **SIZE)
+    k = Setting(None, **SIZE)
+    n = Setting(None, **SIZE)
+    T = Setting(None, **SIZE)
+    head_dim = Setting(None, **SIZE)
+    B = Setting(None, **SIZE)
+    h = Setting(None, **SIZE)
     reference = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     kernel = traitlets.Unicode(None, allow_none=True).tag(sync=True)
-    show = traitlets.Enum(["time", "speed", "ratio"], "time").tag(sync=True)
-    chart = traitlets.Enum(CHARTS, None, allow_none=True).tag(sync=True)
+    show = Setting("time", options=("time", "speed", "ratio"))
+    chart = Setting(None, options=(None, *CHARTS))
 
     def __init__(self, records, groups=None, **traits):
         if not isinstance(records, dict) or not records:
@@ -65,7 +66,7 @@ class ExplorerWidget(Widget):
         offered = self.records if name == "record" else dict.fromkeys(r.get(key) for r in rows)
         if value is not None and value not in offered:
             known = ", ".join(str(x) for x in offered if x is not None) or "nothing"
-            raise ValueError(f"{name} must be one of those measured ({known}), got {value!r}")
+            raise SettingError(f"{name} must be one of those measured ({known}), got {value!r}")
         return value
 
 

@@ -2,7 +2,7 @@
 
 import traitlets
 
-from hydra_lib.widgets._base import Widget
+from hydra_lib.widgets._base import Setting, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["HeadSplitterWidget"]
@@ -14,10 +14,10 @@ class HeadSplitterWidget(Widget):
     ``d_model`` and ``n_heads`` are integers from 1 to 65,536. They need not divide: then the widget
     shows the message of :class:`hydra_lib.heads.HeadConfig` and nothing else.
 
-    Raises traitlets.TraitError for a setting outside these ranges.
+    Raises ValueError for a setting outside these ranges.
     """
 
     _esm = bundle("head_splitter_widget.js")
     name = traitlets.Unicode("head_splitter").tag(sync=True)
-    d_model = traitlets.Int(768, min=1, max=65536).tag(sync=True)
-    n_heads = traitlets.Int(12, min=1, max=65536).tag(sync=True)
+    d_model = Setting(768, low=1, high=65536, whole=True)
+    n_heads = Setting(12, low=1, high=65536, whole=True)

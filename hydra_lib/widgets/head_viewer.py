@@ -8,12 +8,13 @@ import traitlets
 from hydra_lib.toy.language import SYMBOLS, Reader, corpus, encode
 from hydra_lib.toy.model import ToyModel, stored
 from hydra_lib.toy.roles import role_scores
-from hydra_lib.widgets._base import Widget
+from hydra_lib.widgets._base import Setting, SettingError, Widget, inside, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["HeadViewerWidget"]
 
 LONGEST = 48  # what the model was trained on
+INDEX = {"low": 0, "high": 99, "whole": True}
 HELD_OUT = {"documents": 100, "seed": 1_000_000}  # no model is trained on these
 DOCUMENT = "^gmGgmhDl[ao]lfcpo*Di*Dlf(m{sq}mh)fcpo(f"
 
@@ -42,18 +43,18 @@ class HeadViewerWidget(Widget):
 
     scores = traitlets.Dict().tag(sync=True)
     text = traitlets.Unicode(DOCUMENT).tag(sync=True)
-    layer = traitlets.Int(0).tag(sync=True)
-    head = traitlets.Int(0).tag(sync=True)
-    position = traitlets.Int(0).tag(sync=True)
-    off = traitlets.Bool(False).tag(sync=True)
-    seed = traitlets.Int(0, min=0, max=2**32 - 1).tag(sync=True)
+    layer = Setting(0, **INDEX)
+    head = Setting(0, **INDEX)
+    position = Setting(0, low=0, high=LONGEST - 1, whole=True)
+    off = Setting(False, options=(True, False))
+    seed = Setting(0, low=0, high=2**32 - 1, whole=True)
 
     def __init__(self, model=None, text=DOCUMENT, layer=None, head=None, position=None, **traits):
         model = _rounded(stored() if model is None else model)
         scores = role_scores(model, corpus(**HELD_OUT))
         best = int(scores["induction"].argmax())
         n_heads = model.layers[0].config.n_heads
-        layer = best // n_heads if layer is None else layer
+        layer = best // n_heads if layer is None else HeadViewerWidget.layer.validate(self, layer)
         if head is None:
             head = int(scores["induction"][layer].argmax()) if 0 <= layer < len(model.layers) else 0
         check_document(text)
@@ -67,27 +68,23 @@ class HeadViewerWidget(Widget):
             **traits,
         )
 
-    @traitlets.validate("text")
-    def _check_text(self, proposal):
-        check_document(proposal["value"])
-        self._check_inside("position", self.position, len(proposal["value"]))
-        return proposal["value"]
-
-    @traitlets.validate("layer", "head", "position")
-    def _check_index(self, proposal):
-        name, value = proposal["trait"].name, proposal["value"]
+    @traitlets.validate("text", "layer", "head", "position")
+    def _check_fit(self, proposal):
+        setting = proposed(proposal, "text", "layer", "head", "position")
+        try:
+            check_document(setting["text"])
+        except ValueError as error:
+            raise SettingError(str(error)) from None
         layers = self.scores["induction"]
-        size = {"layer": len(layers), "head": len(layers[0]), "position": len(self.text)}[name]
-        return self._check_inside(name, value, size)
-
-    @staticmethod
-    def _check_inside(name: str, value: int, size: int) -> int:
-        if not 0 <= value < size:
-            raise ValueError(f"{name} must lie in 0 … {size - 1}, got {value}")
-        return value
+        inside("layer", setting["layer"], len(layers))
+        inside("head", setting["head"], len(layers[0]))
+        inside("position", setting["position"], len(setting["text"]))
+        return proposal["value"]
 
 
 def check_document(text: str) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string, got {type(text).__name__}")
     encode(text)  # refuses other symbols
     if not 2 <= len(text) <= LONGEST:
         raise ValueError(f"text must have 2 to {LONGEST} symbols, got {len(text)}")

@@ -2,7 +2,7 @@
 
 import traitlets
 
-from hydra_lib.widgets._base import Widget
+from hydra_lib.widgets._base import Setting, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["ScalingWidget"]
@@ -15,13 +15,13 @@ class ScalingWidget(Widget):
     [0.25, 3]; ``d_k`` is a power of two from 1 to 512; ``scaled`` divides the scores by √d_k. The
     page draws its own sample, the same one for the same ``seed``.
 
-    Raises traitlets.TraitError for a setting outside these ranges.
+    Raises ValueError for a setting outside these ranges.
     """
 
     _esm = bundle("scaling_widget.js")
     name = traitlets.Unicode("scaling").tag(sync=True)
-    d_k = traitlets.Enum([2**e for e in range(10)], 64).tag(sync=True)
-    sigma = traitlets.Float(1.0, min=0.25, max=3).tag(sync=True)
-    mu = traitlets.Float(0.0, min=0, max=1).tag(sync=True)
-    scaled = traitlets.Bool(False).tag(sync=True)
-    seed = traitlets.Int(0, min=0, max=2**32 - 1).tag(sync=True)
+    d_k = Setting(64, options=tuple(2**e for e in range(10)))
+    sigma = Setting(1.0, low=0.25, high=3)
+    mu = Setting(0.0, low=0, high=1)
+    scaled = Setting(False, options=(True, False))
+    seed = Setting(0, low=0, high=2**32 - 1, whole=True)

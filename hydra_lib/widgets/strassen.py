@@ -3,7 +3,7 @@
 import traitlets
 
 from hydra_lib.matmul.schemes import STRASSEN, WINOGRAD, naive
-from hydra_lib.widgets._base import Widget
+from hydra_lib.widgets._base import Setting, SettingError, Widget, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["StrassenWidget"]
@@ -21,6 +21,7 @@ FACTORS = {
         ("winograd", WINOGRAD),
     )
 }
+MOST_PRODUCTS = max(len(factors["U"]) for factors in FACTORS.values())
 
 
 class StrassenWidget(Widget):
@@ -29,23 +30,21 @@ class StrassenWidget(Widget):
     ``algorithm`` is one of naive, strassen, winograd; ``product`` is counted from 0; ``levels`` is
     the depth of the recursion that is counted, from 0 to 12, for matrices of side 2^levels.
 
-    Raises ValueError for a product that the algorithm does not have, traitlets.TraitError for any
-    other setting outside these ranges.
+    Raises ValueError for a product that the algorithm does not have, and for any other setting
+    outside these ranges.
     """
 
     _esm = bundle("strassen_widget.js")
     name = traitlets.Unicode("strassen").tag(sync=True)
     algorithms = traitlets.Dict(FACTORS, read_only=True).tag(sync=True)
-    algorithm = traitlets.Enum(list(FACTORS), "strassen").tag(sync=True)
-    product = traitlets.Int(0).tag(sync=True)
-    levels = traitlets.Int(3, min=0, max=12).tag(sync=True)
+    algorithm = Setting("strassen", options=tuple(FACTORS))
+    product = Setting(0, low=0, high=MOST_PRODUCTS - 1, whole=True)
+    levels = Setting(3, low=0, high=12, whole=True)
 
     @traitlets.validate("algorithm", "product")
     def _check_product(self, proposal):
-        setting = {"algorithm": self.algorithm, "product": self.product}
-        setting[proposal["trait"].name] = proposal["value"]
-        algorithm, product = setting["algorithm"], setting["product"]
+        algorithm, product = proposed(proposal, "algorithm", "product").values()
         rank = len(FACTORS[algorithm]["U"])
         if not 0 <= product < rank:
-            raise ValueError(f"product must lie in 0 … {rank - 1} for {algorithm}, got {product}")
+            raise SettingError(f"product must lie in 0 … {rank - 1} for {algorithm}, got {product}")
         return proposal["value"]

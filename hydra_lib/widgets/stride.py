@@ -4,12 +4,15 @@ import math
 
 import traitlets
 
-from hydra_lib.widgets._base import Widget
+from hydra_lib.widgets._base import Setting, SettingError, Widget, inside, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["StrideWidget"]
 
 MOST = 96
+SIZE = {"low": 1, "high": MOST, "whole": True}
+INDEX = {"low": 0, "high": MOST - 1, "whole": True}
+INDEXED = {"head": "n_heads", "position": "T", "component": "head_dim"}
 
 
 class StrideWidget(Widget):
@@ -19,33 +22,25 @@ class StrideWidget(Widget):
     drawn as a cell of memory. The number is picked by ``head``, ``position`` and ``component``,
     counted from 0 as addresses are. ``wrong`` adds the view that skips the transpose.
 
-    Raises ValueError for more numbers or an index out of range, traitlets.TraitError for a size
-    below 1.
+    Raises ValueError for more numbers, a size below 1 or an index out of range.
     """
 
     _esm = bundle("stride_widget.js")
     name = traitlets.Unicode("stride").tag(sync=True)
-    T = traitlets.Int(4, min=1).tag(sync=True)
-    n_heads = traitlets.Int(3, min=1).tag(sync=True)
-    head_dim = traitlets.Int(2, min=1).tag(sync=True)
-    head = traitlets.Int(0).tag(sync=True)
-    position = traitlets.Int(0).tag(sync=True)
-    component = traitlets.Int(0).tag(sync=True)
-    wrong = traitlets.Bool(False).tag(sync=True)
+    T = Setting(4, **SIZE)
+    n_heads = Setting(3, **SIZE)
+    head_dim = Setting(2, **SIZE)
+    head = Setting(0, **INDEX)
+    position = Setting(0, **INDEX)
+    component = Setting(0, **INDEX)
+    wrong = Setting(False, options=(True, False))
 
-    @traitlets.validate("T", "n_heads", "head_dim")
-    def _check_size(self, proposal):
-        sizes = {name: getattr(self, name) for name in ("T", "n_heads", "head_dim")}
-        sizes[proposal["trait"].name] = proposal["value"]
-        count = math.prod(sizes.values())
+    @traitlets.validate(*INDEXED, *INDEXED.values())
+    def _check_fit(self, proposal):
+        setting = proposed(proposal, *INDEXED, *INDEXED.values())
+        count = math.prod(setting[size] for size in INDEXED.values())
         if count > MOST:
-            raise ValueError(f"T · n_heads · head_dim must be at most {MOST}, got {count}")
+            raise SettingError(f"T · n_heads · head_dim must be at most {MOST}, got {count}")
+        for index, size in INDEXED.items():
+            inside(index, setting[index], setting[size])
         return proposal["value"]
-
-    @traitlets.validate("head", "position", "component")
-    def _check_index(self, proposal):
-        name, value = proposal["trait"].name, proposal["value"]
-        size = {"head": self.n_heads, "position": self.T, "component": self.head_dim}[name]
-        if not 0 <= value < size:
-            raise ValueError(f"{name} must lie in 0 … {size - 1}, got {value}")
-        return value

@@ -1,70 +1,70 @@
 """The widget of the five steps; its arithmetic is ``static/attention.js``."""
 
+import math
+
 import torch
 import traitlets
 
 from hydra_lib.attention import trace
-from hydra_lib.widgets._base import Extended, Widget, matrix
+from hydra_lib.widgets._base import MOST, Setting, SettingError, Widget, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["TraceWidget"]
+
+SIZE = {"shape": (16, 16)}
+MATRIX = {"low": -MOST, "high": MOST, **SIZE}
+GIVEN = ("q", "k", "v", "mask", "temperature")
 
 
 class TraceWidget(Widget):
     """Every matrix of the five steps; point at a number to see the arithmetic that made it.
 
-    ``q`` is (Tq, d_k), ``k`` is (Tk, d_k), ``v`` is (Tk, d_v); ``mask`` broadcasts to (Tq, Tk),
-    True = may attend; ``temperature`` is √d_k unless given. ``cell`` is the number explained, as
-    ``"weights.1.2"``: a table (q, kT, scores, scaled, masked, weights, v, output), its row and its
-    column, both counted from 1; empty for none.
+    ``q`` is (Tq, d_k), ``k`` is (Tk, d_k), ``v`` is (Tk, d_v), at most 16 × 16; ``mask`` broadcasts
+    to (Tq, Tk), True = may attend; ``temperature`` is √d_k unless given. ``cell`` is the number
+    explained, as ``"weights.1.2"``: a table (q, kT, scores, scaled, masked, weights, v, output),
+    its row and its column, both counted from 1; empty for none.
 
-    Raises ValueError for ragged or empty matrices and for a cell that does not exist; and what
-    :func:`hydra_lib.attention.trace` raises.
+    Raises ValueError for other matrices, another temperature and a cell that does not exist; and
+    what :func:`hydra_lib.attention.trace` raises.
     """
 
     _esm = bundle("trace_widget.js")
     name = traitlets.Unicode("trace").tag(sync=True)
-    q = traitlets.List().tag(sync=True)
-    k = traitlets.List().tag(sync=True)
-    v = traitlets.List().tag(sync=True)
-    mask = traitlets.List(None, allow_none=True).tag(sync=True)
-    temperature = Extended(None, allow_none=True)
+    q = Setting([[0.0]], **MATRIX)
+    k = Setting([[0.0]], **MATRIX)
+    v = Setting([[0.0]], **MATRIX)
+    mask = Setting(None, options=(True, False), allow_none=True, **SIZE)
+    temperature = Setting(None, low=1e-6, high=MOST, options=(None, math.inf))
     cell = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, q, k, v, mask=None, temperature=None, **traits):
-        q, k, v = (
-            torch.tensor(matrix(name, value), dtype=torch.float64)
-            for name, value in (("q", q), ("k", k), ("v", v))
-        )
         if mask is not None:
-            mask = torch.tensor(matrix("mask", mask))
-        scores = trace(q, k, v, mask, temperature=temperature).scores  # refuses what does not fit
-        if mask is not None:
-            mask = mask.expand_as(scores).tolist()
-        super().__init__(
-            q=q.tolist(), k=k.tolist(), v=v.tolist(), mask=mask, temperature=temperature, **traits
-        )
+            mask = torch.tensor(TraceWidget.mask.validate(self, mask))
+            sizes = [len(TraceWidget.q.validate(self, q)), len(TraceWidget.k.validate(self, k))]
+            if all(own in (1, size) for own, size in zip(mask.shape, sizes, strict=True)):
+                mask = mask.expand(sizes)
+        super().__init__(q=q, k=k, v=v, mask=mask, temperature=temperature, **traits)
 
-    @traitlets.validate("cell")
-    def _check_cell(self, proposal):
-        cell = proposal["value"]
-        queries, keys, d_k, d_v = len(self.q), len(self.k), len(self.q[0]), len(self.v[0])
-        shapes = {
-            "q": (queries, d_k),
-            "kT": (d_k, keys),
-            **dict.fromkeys(("scores", "scaled", "weights"), (queries, keys)),
-            "v": (keys, d_v),
-            "output": (queries, d_v),
-        }
-        if self.mask is not None:
-            shapes["masked"] = (queries, keys)
+    @traitlets.validate(*GIVEN, "cell")
+    def _check_fit(self, proposal):
+        setting = proposed(proposal, *GIVEN, "cell")
+        cell = setting.pop("cell")
+        q, k, v = (torch.tensor(setting[name], dtype=torch.float64) for name in "qkv")
+        mask = None if setting["mask"] is None else torch.tensor(setting["mask"])
+        try:
+            steps = trace(q, k, v, mask, temperature=setting["temperature"])._asdict()
+        except ValueError as error:
+            raise SettingError(str(error)) from None
+        steps |= {"q": q, "kT": k.mT, "v": v}
+        if mask is None:
+            del steps["masked"]
         # Leading zeros and signs are refused with the rest: one cell, one name.
         names = (
-            f"{t}.{i + 1}.{j + 1}"
-            for t, (m, n) in shapes.items()
-            for i in range(m)
-            for j in range(n)
+            f"{table}.{i + 1}.{j + 1}"
+            for table, x in steps.items()
+            for i in range(x.shape[0])
+            for j in range(x.shape[1])
         )
         if cell and cell not in names:
-            raise ValueError(f"cell must be table.row.column, counted from 1, got {cell!r}")
-        return cell
+            raise SettingError(f"cell must be table.row.column, counted from 1, got {cell!r}")
+        return proposal["value"]

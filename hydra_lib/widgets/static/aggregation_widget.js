@@ -1,5 +1,6 @@
 import { product, weightMatrix } from "./aggregation.js";
-import { choice, el, follow, heat, isMatrix, number, optionOf, slider, table, update } from "./ui.js";
+import { withinLimits } from "./limits.js";
+import { choice, el, follow, heat, number, optionOf, slider, table, update } from "./ui.js";
 
 const RULES = [
   ["sum", "running sum"],
@@ -21,7 +22,10 @@ function render({ model, el: root }) {
     update(model, { rate: value }));
   const row = slider("Output row", { min: 1, max: 5 }, (value) => update(model, { row: value - 1 }));
   const values = choice("Values", [["", "as given"], ...Object.keys(SETS).map((k) => [k, k])],
-    (name) => update(model, { values: SETS[name] ?? given }));
+    (name) => {
+      const data = SETS[name] ?? given;
+      update(model, { values: data, row: Math.min(model.get("row"), data.length - 1) });
+    });
   const matrices = el("div", { class: "hydra-product" });
   const sentence = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
@@ -90,13 +94,4 @@ function render({ model, el: root }) {
 
 const shown = (row) => (row.length === 1 ? number(row[0]) : `(${row.map(number).join(", ")})`);
 
-/** What a link may ask for. */
-function valid(trait, value) {
-  if (trait === "rule") return RULES.some(([name]) => name === value);
-  if (trait === "width") return Number.isInteger(value) && value >= 1;
-  if (trait === "rate") return Number.isFinite(value) && value >= 0 && value <= 1;
-  if (trait === "row") return Number.isInteger(value) && value >= 0;
-  return trait === "values" && isMatrix(value, Number.isFinite);
-}
-
-export default { render, valid };
+export default { render, valid: withinLimits };

@@ -1,4 +1,5 @@
 import { parameters, refusal, shapes } from "./heads.js";
+import { withinLimits } from "./limits.js";
 import { choice, columnHeads, el, field, follow, slider, table, update } from "./ui.js";
 
 const PRESETS = {
@@ -7,16 +8,16 @@ const PRESETS = {
   "ANDREA-480M": [1536, 24],
   "base Transformer": [512, 8],
 };
-const MOST = 65536;
 const FINEST = 128; // more cuts than this cannot be told apart
 const [B, T] = [2, 5];
 const grouped = (integer) => integer.toLocaleString("en");
 
 function render({ model, el: root }) {
+  const limits = model.get("limits");
   const controls = Object.entries({ d_model: { min: 8, max: 2048, step: 8 }, n_heads: { min: 1, max: 64 } })
     .map(([trait, range]) => {
       const set = (value) => update(model, { [trait]: value });
-      return [trait, slider(trait, range, set), field(`or type ${trait}`, (text) => read(trait, text), set)];
+      return [trait, slider(trait, range, set), field(`or type ${trait}`, (text) => read(trait, text, limits[trait].max), set)];
     });
   const preset = choice("Preset", [["", "your own"], ...Object.keys(PRESETS).map((k) => [k, k])], (name) => {
     if (name) update(model, { d_model: PRESETS[name][0], n_heads: PRESETS[name][1] });
@@ -72,18 +73,13 @@ function render({ model, el: root }) {
 }
 
 /** What a reader may type: the numbers the class takes, refused in the library's words. */
-function read(trait, text) {
+function read(trait, text, most) {
   const value = text.trim() === "" ? NaN : Number(text);
   if (!(Number.isInteger(value) && value >= 1)) {
     throw new Error(`${trait} must be a positive integer, got ${text.trim() || "nothing"}`);
   }
-  if (value > MOST) throw new Error(`${trait} is at most ${MOST} here, got ${value}`);
+  if (value > most) throw new Error(`${trait} is at most ${most} here, got ${value}`);
   return value;
 }
 
-/** What a link may ask for. */
-function valid(trait, value) {
-  return ["d_model", "n_heads"].includes(trait) && Number.isInteger(value) && value >= 1 && value <= MOST;
-}
-
-export default { render, valid };
+export default { render, valid: withinLimits };

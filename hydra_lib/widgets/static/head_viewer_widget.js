@@ -1,4 +1,5 @@
-import { annotate, chance, examine, LONGEST, opening, randomDocument, SYMBOLS } from "./toy_language.js";
+import { withinLimits } from "./limits.js";
+import { annotate, chance, examine, opening, randomDocument, SYMBOLS } from "./toy_language.js";
 import { forward, predict, readModel } from "./toy_model.js";
 import {
   checkbox, columnHeads, el, field, follow, heat, roving, svg, table, update,
@@ -8,7 +9,6 @@ const LOOK_UPS = ["induction", "bracket", "entity"];
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
 const NOTICED = 0.05; // a weight below is not printed under its symbol
 const GUESSES = 3;
-const MOST_SEED = 2 ** 32 - 1;
 const share = (x) => x.toFixed(2);
 const sign = (symbol) => el("b", { class: "hydra-symbol" }, symbol);
 const sentence = (...parts) => el("span", {}, ...parts);
@@ -48,7 +48,7 @@ function render({ model, el: root }) {
   const another = el("button", {
     type: "button",
     onclick: () => {
-      const seed = model.get("seed") === MOST_SEED ? 0 : model.get("seed") + 1;
+      const seed = model.get("seed") === model.get("limits").seed.max ? 0 : model.get("seed") + 1;
       const text = randomDocument(seed);
       show(text, opening(text), { seed });
     },
@@ -302,12 +302,11 @@ function count({ text, notes, whole }, run, isOff) {
 }
 
 /** What a link may ask for; the document that it asks for may be longer than the page's. */
-function valid(trait, value, { scores }) {
+function valid(trait, value, initial) {
   if (trait === "text") return typeof value === "string" && examine(value).problem === "";
-  if (trait === "off") return typeof value === "boolean";
-  const [layers] = Object.values(scores);
-  const size = { layer: layers.length, head: layers[0].length, position: LONGEST, seed: MOST_SEED + 1 }[trait];
-  return size !== undefined && Number.isInteger(value) && value >= 0 && value < size;
+  const [layers] = Object.values(initial.scores);
+  const size = { layer: layers.length, head: layers[0].length }[trait] ?? Infinity;
+  return withinLimits(trait, value, initial) && value < size;
 }
 
 export default { render, valid };

@@ -1,6 +1,7 @@
+import { withinLimits } from "./limits.js";
 import { leaked, maskedSoftmax, masks } from "./masking.js";
 import {
-  choice, columnHeads, el, follow, heat, isMatrix, number, optionOf, roving, table, update,
+  choice, columnHeads, el, follow, heat, number, optionOf, roving, table, update,
 } from "./ui.js";
 
 function render({ model, el: root }) {
@@ -76,10 +77,8 @@ function render({ model, el: root }) {
 
 /** What a link may ask for; the size of the page's own scores cannot change. */
 function valid(trait, value, initial) {
-  const square = (entry) => isMatrix(value, entry)
-    && value.length === initial.scores.length && value[0].length === value.length;
-  if (trait === "mask") return square((m) => typeof m === "boolean");
-  return trait === "scores" && square(Number.isFinite);
+  const T = initial.scores.length;
+  return withinLimits(trait, value, initial) && value.length === T && value[0].length === T;
 }
 
 export default { render, valid };

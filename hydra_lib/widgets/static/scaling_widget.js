@@ -1,3 +1,4 @@
+import { withinLimits } from "./limits.js";
 import {
   histogram, measure, moments, normalDensity, reach, sampler, saturation,
 } from "./scaling.js";
@@ -5,16 +6,16 @@ import { checkbox, columnHeads, el, follow, heat, number, slider, svg, table, up
 
 const SAMPLES = 2000;
 const KEYS = 8;
-const SIZES = Array.from({ length: 10 }, (_, power) => 2 ** power);
-const SIGMA = { min: 0.25, max: 3, step: 0.05 };
-const MU = { min: 0, max: 1, step: 0.05 };
+const STEP = 0.05;
 const [WIDTH, HEIGHT, BINS] = [480, 170, 60];
 
 function render({ model, el: root }) {
-  const size = slider("Width d_k", { min: 0, max: SIZES.length - 1 }, (power) =>
-    update(model, { d_k: SIZES[power] }));
-  const sigma = slider("Std deviation σ", SIGMA, (value) => update(model, { sigma: value }));
-  const mu = slider("Mean μ", MU, (value) => update(model, { mu: value }));
+  const limits = model.get("limits");
+  const sizes = limits.d_k.options;
+  const size = slider("Width d_k", { min: 0, max: sizes.length - 1 }, (power) =>
+    update(model, { d_k: sizes[power] }));
+  const sigma = slider("Std deviation σ", { ...limits.sigma, step: STEP }, (value) => update(model, { sigma: value }));
+  const mu = slider("Mean μ", { ...limits.mu, step: STEP }, (value) => update(model, { mu: value }));
   const scaled = checkbox("divide by √d_k", (value) => update(model, { scaled: value }));
   const again = el("button", {
     type: "button", onclick: () => update(model, { seed: (model.get("seed") + 1) % 2 ** 32 }),
@@ -116,14 +117,4 @@ function picture() {
   return { root, draw };
 }
 
-/** What a link may ask for. */
-function valid(trait, value) {
-  const within = ({ min, max }) => Number.isFinite(value) && value >= min && value <= max;
-  if (trait === "d_k") return SIZES.includes(value);
-  if (trait === "sigma") return within(SIGMA);
-  if (trait === "mu") return within(MU);
-  if (trait === "seed") return Number.isInteger(value) && within({ min: 0, max: 2 ** 32 - 1 });
-  return trait === "scaled" && typeof value === "boolean";
-}
-
-export default { render, valid };
+export default { render, valid: withinLimits };

@@ -2,10 +2,10 @@ import {
   blockName, landingText, operationCounts, productTerms, productText, raised, signOf, spelled,
   tripleLoopCounts, writtenAdditions,
 } from "./bilinear.js";
+import { withinLimits } from "./limits.js";
 import { choice, columnHeads, el, follow, number, slider, table, update } from "./ui.js";
 
 const AUTHORS = { naive: "naive", strassen: "Strassen 1969", winograd: "Winograd's form" };
-const DEEPEST = 12;
 const QUANTITIES_COUNTED = ["multi\u00adplications", "additions", "together"];
 const commas = (integer) => integer.toLocaleString("en");
 
@@ -23,7 +23,7 @@ function render({ model, el: root }) {
   const stepper = slider("Product", { min: 1, max: 1 }, (value) => go(value - 1));
   const [previous, next] = [["previous", -1], ["next", 1]].map(([text, by]) =>
     el("button", { type: "button", onclick: () => go(current() + by) }, text));
-  const depth = slider("Depth L", { min: 0, max: DEEPEST }, (value) => update(model, { levels: value }));
+  const depth = slider("Depth L", model.get("limits").levels, (value) => update(model, { levels: value }));
 
   const formula = el("p", { class: "hydra-formula" });
   const grids = Object.fromEntries([..."ABC"].map((letter) => [letter, blocks(letter)]));
@@ -104,14 +104,4 @@ function blocks(letter) {
   return { root, draw };
 }
 
-/** What a link may ask for; the algorithm that it asks for may have more products than the page's. */
-function valid(trait, value, { algorithms }) {
-  if (trait === "algorithm") return Object.hasOwn(algorithms, value);
-  const most = {
-    product: Math.max(...Object.values(algorithms).map(({ U }) => U.length)) - 1,
-    levels: DEEPEST,
-  }[trait];
-  return most !== undefined && Number.isInteger(value) && value >= 0 && value <= most;
-}
-
-export default { render, valid };
+export default { render, valid: withinLimits };

@@ -1,4 +1,5 @@
 import { boltzmann, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
+import { withinLimits } from "./limits.js";
 import {
   choice, columnHeads, el, field, follow, heat, number, optionOf, slider, svg, table, update,
 } from "./ui.js";
@@ -23,11 +24,13 @@ const decode = (x) => (x === "inf" ? Infinity : x === "-inf" ? -Infinity : Numbe
 const encode = (x) => (x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
 
 /** What a reader may type: a number, "inf", "∞". */
-function parse(text) {
+function parse(text, most) {
   const trimmed = text.trim().toLowerCase();
   if (["∞", "inf", "infinity"].includes(trimmed)) return Infinity;
   const value = trimmed === "" ? NaN : Number(trimmed.replace(",", "."));
-  if (!(value >= 0)) throw new Error(`τ must be a number from 0 to ∞, got “${text}”`);
+  if (!(value >= 0 && value <= most)) {
+    throw new Error(`τ must be a number from 0 to ${most.toLocaleString("en")}, or ∞, got “${text}”`);
+  }
   return value;
 }
 
@@ -35,7 +38,7 @@ function render({ model, el: root }) {
   const set = (tau) => update(model, { tau: encode(tau) });
   const temperature = slider("Temperature τ", { min: 0, max: STEPS }, (position) =>
     set(temperatureAt(position)));
-  const typed = field("or type τ", parse, set);
+  const typed = field("or type τ", (text) => parse(text, model.get("limits").tau.max), set);
   const given = model.get("given");
   const example = choice("Example", [["", "as given"], ...Object.keys(EXAMPLES).map((k) => [k, k])],
     (name) => update(model, { scores: EXAMPLES[name] ?? given }));
@@ -128,11 +131,9 @@ function chart(quantity, scores) {
   return { root, move };
 }
 
-/** What a link may ask for. */
-function valid(trait, value) {
-  if (trait === "tau") return value === "inf" || (Number.isFinite(value) && value >= 0);
-  return trait === "scores" && Array.isArray(value) && value.length > 0
-    && value.every((s) => Number.isFinite(s) || s === "-inf");
+/** What a link may ask for; one state at least can be occupied. */
+function valid(trait, value, initial) {
+  return withinLimits(trait, value, initial) && (trait !== "scores" || value.some(Number.isFinite));
 }
 
 export default { render, valid };

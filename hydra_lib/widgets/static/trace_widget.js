@@ -1,4 +1,5 @@
 import { trace } from "./attention.js";
+import { withinLimits } from "./limits.js";
 import { columnHeads, el, follow, heat, number, roving, table, update } from "./ui.js";
 
 const LABELS = { q: "Q", kT: "Kᵀ", v: "V" };
@@ -121,7 +122,7 @@ function softmax(row, j, value) {
 
 /** What a link may ask for; the matrices are the page's own. */
 function valid(trait, value, initial) {
-  if (trait === "temperature") return value === null || value === "inf" || (Number.isFinite(value) && value > 0);
+  if (trait === "temperature") return withinLimits(trait, value, initial);
   if (trait !== "cell" || typeof value !== "string") return false;
   const { name, i, j } = parse(value);
   const [rows, columns] = Object.hasOwn(sizes(initial), name) ? sizes(initial)[name] : [0, 0];

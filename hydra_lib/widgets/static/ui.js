@@ -156,12 +156,6 @@ export function follow(model, names, draw) {
   };
 }
 
-/** Whether a value is a non-empty matrix (rows of one length) whose entries all pass `entry`. */
-export function isMatrix(value, entry) {
-  return Array.isArray(value) && value.length > 0 && value.every((row) =>
-    Array.isArray(row) && row.length > 0 && row.length === value[0].length && row.every(entry));
-}
-
 /** Change traits and tell everyone who shares the model. */
 export function update(model, changes) {
   for (const [name, value] of Object.entries(changes)) model.set(name, value);

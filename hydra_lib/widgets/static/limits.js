@@ -1,0 +1,19 @@
+// The limits of settings, as hydra_lib/widgets/_base.py sends them. No DOM.
+
+/** Whether a value is one of the options, a number between the bounds, or, with a shape of most rows
+ * and columns, a list or matrix of such; infinities travel as strings, which are options. */
+export function fits({ min, max, integer, options, shape }, value) {
+  if (shape.length === 0) {
+    return options.includes(value) || (Number.isFinite(value) && min !== null
+      && value >= min && value <= max && (!integer || Number.isInteger(value)));
+  }
+  const [most, ...inner] = shape;
+  return Array.isArray(value) && value.length > 0 && value.length <= most
+    && value.every((part) => fits({ min, max, integer, options, shape: inner }, part)
+      && (inner.length === 0 || part.length === value[0].length));
+}
+
+/** Whether a link may set this trait of a widget to this value. */
+export function withinLimits(trait, value, { limits }) {
+  return Object.hasOwn(limits, trait) && fits(limits[trait], value);
+}

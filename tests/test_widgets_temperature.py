@@ -1,0 +1,338 @@
+"""The widget of temperature: its arithmetic against the library, every control, links."""
+
+import json
+import math
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from hydra_lib import boltzmann
+from hydra_lib.widgets import TemperatureWidget
+from hydra_lib.widgets._base import SettingError
+from tests.conftest import (
+    drag,
+    expect_refused,
+    extended,
+    follow,
+    heat,
+    in_javascript,
+    numbers,
+    press,
+    written,
+)
+
+browser = pytest.mark.browser
+SCORES = [3, 1, 0.5, 0, -1]
+QUANTITIES = {
+    "U": boltzmann.mean_energy,
+    "F": boltzmann.free_energy,
+    "S": boltzmann.entropy,
+    "C": boltzmann.heat_capacity,
+}
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+ROW = "scores must be a row of at most 32, each a number from -1,000,000 to 1,000,000 or -inf, got "
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TemperatureWidget([]), ROW + "[]"),
+        (lambda: TemperatureWidget([math.nan]), ROW + "[nan]"),
+        (lambda: TemperatureWidget([math.inf]), ROW + "[inf]"),
+        (lambda: TemperatureWidget([1e308, -1e308]), ROW + "[1e+308, -1e+308]"),
+        (lambda: TemperatureWidget(3), ROW + "3"),
+        (lambda: TemperatureWidget([True]), ROW + "[True]"),
+        (lambda: TemperatureWidget([-math.inf]), "scores must have a finite one, got only -inf"),
+        *(
+            (
+                lambda tau=tau: TemperatureWidget([1], tau=tau),
+                f"tau must be a number from 0 to 1,000,000 or inf, got {tau!r}",
+            )
+            for tau in (-1, math.nan, -math.inf, "inf", None, 1e7)
+        ),
+    ],
+)
+def test_bad_settings(make, message):
+    with pytest.raises(SettingError, match=f"^{re.escape(message)}$"):
+        make()
+
+
+def test_infinities_travel_as_json():
+    widget = TemperatureWidget([1, -math.inf], tau=math.inf)
+    state = json.loads(json.dumps(widget.get_state(), allow_nan=False))
+    assert (state["tau"], state["scores"]) == ("inf", [1.0, "-inf"])
+    assert state["given"] == [1.0, "-inf"]
+    widget.set_state({"tau": 0.5})
+    assert widget.tau == 0.5
+    widget.set_state({"tau": "inf", "scores": ["-inf", 2]})
+    assert (widget.tau, widget.scores) == (math.inf, [-math.inf, 2.0])
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+def test_arithmetic_agrees_with_the_library():
+    generator = torch.Generator().manual_seed(0)
+    cases = []
+    for index in range(1200):
+        n = 1 + index % 7
+        scores = (10 * torch.randn(n, generator=generator, dtype=torch.float64)).tolist()
+        if index % 5 == 0:  # ties, forbidden states, now and then nothing at all
+            scores = [round(s / 5) if j % 3 else "-inf" for j, s in enumerate(scores)]
+        u = torch.rand((), generator=generator, dtype=torch.float64).item()
+        # Each kind of row meets both ends.
+        tau = [10 ** (6 * u - 3), 0, "inf"][0 if index % 13 < 9 else index % 13 % 2 + 1]
+        cases.append({"scores": scores, "tau": tau})
+    cases += [
+        {"scores": scores, "tau": tau}
+        for scores in ([2, 2, -1], ["-inf", 1, "-inf", 1], ["-inf", 3], ["-inf"], [0], [0, 0])
+        for tau in (0, "inf", 5e-324, 1, 1e6)
+    ]
+    got = numbers(
+        in_javascript("boltzmann.js", "m.boltzmann(c.scores.map(real), real(c.tau))", cases)
+    )
+    quantities = {
+        "p": boltzmann.probabilities,
+        "logZ": boltzmann.log_partition,
+        "F": boltzmann.free_energy,
+        "U": boltzmann.mean_energy,
+        "S": boltzmann.entropy,
+        "C": boltzmann.heat_capacity,
+    }
+    for case, result in zip(cases, got, strict=True):
+        scores = torch.tensor(extended(case["scores"]), dtype=torch.float64)
+        tau = float(case["tau"])
+        scale = scores[scores.isfinite()].abs().max().item() if scores.isfinite().any() else 0
+        for name, quantity in quantities.items():
+            # Sums that cancel are compared against the size of their terms.
+            terms = {"F": scale + tau, "U": scale, "logZ": scale / tau if tau else 0}.get(name, 0)
+            tolerance = 1e-14 * terms if math.isfinite(terms) else 0
+            torch.testing.assert_close(
+                torch.tensor(extended(result[name]), dtype=torch.float64),
+                quantity(scores, tau),
+                rtol=1e-9,
+                atol=max(tolerance, 1e-15),
+                msg=lambda m, n=name, c=case: f"{n} of {c}: {m}",
+            )
+
+
+def test_slider_reaches_both_ends_and_inverts():
+    taus = [0, 0.0105, 0.3, 1, 2.5, 95, "inf", 1e-9, 1e9]
+    positions, back, steps = zip(
+        *numbers(
+            in_javascript(
+                "boltzmann.js",
+                "[m.positionOf(real(c)), m.temperatureAt(m.positionOf(real(c))), m.STEPS]",
+                taus,
+            )
+        ),
+        strict=True,
+    )
+    assert positions[0] == 0
+    assert back[0] == 0
+    assert positions[6] == steps[0]
+    assert back[6] == "inf"
+    assert all(math.isclose(a, b) for a, b in zip(taus[1:6], back[1:6], strict=True))
+    assert positions[7] == 1  # a positive τ is never shown as frozen …
+    assert positions[8] == steps[0] - 1  # … nor a finite one as melted
+
+
+# --- controls -------------------------------------------------------------------------------------
+
+
+def tau_at(position):
+    return {0: 0.0, 240: math.inf}.get(position, 10 ** ((position - 120) / 60))
+
+
+def position_of(tau):
+    return {0: 0, math.inf: 240}.get(tau) or min(239, max(1, 120 + 60 * math.log10(tau or 1e-9)))
+
+
+def expect_setting(page, tau, scores=SCORES, example="", room=None):
+    """Every number, mark and word on the page is the library's at this τ, to the digits shown."""
+    row = torch.tensor(scores, dtype=torch.float64)
+    p = boltzmann.probabilities(row, tau).tolist()
+    now = {name: quantity(row, tau).item() for name, quantity in QUANTITIES.items()}
+    slider = page.get_by_label("Temperature τ")
+    position = 0 if tau == 0 else position_of(tau)
+    expect(slider).to_have_value(str(round(position)))
+    expect(slider).to_have_attribute("aria-valuetext", written(tau))
+    expect(slider.locator("xpath=../output")).to_have_text(written(tau))
+    expect(page.get_by_label("or type τ")).to_have_value(written(tau))
+    expect(page.get_by_label("Example")).to_have_value(example)
+    lines = page.locator("tbody tr")
+    expect(lines.locator("th")).to_have_text([str(n + 1) for n in range(len(scores))])
+    expect(lines.locator("td:nth-of-type(1)")).to_have_text([written(-s) for s in scores])
+    expect(lines.locator("td:nth-of-type(2)")).to_have_text([written(x) for x in p])
+    for weight, bar in zip(p, lines.locator("td.hydra-bar").all(), strict=True):
+        expect(bar).to_have_attribute("style", heat(weight))
+    finite = sum(math.isfinite(s) for s in scores)
+    phase = {
+        0: "Frozen, all mass on the lowest energy:",
+        math.inf: "Melted, energies no longer matter:",
+    }
+    sentence = f"{phase.get(tau, f'At τ = {written(tau)}:')} effectively "
+    sentence += f"{written(math.exp(now['S']))} of {finite} states in use."
+    if tau < math.inf:
+        sentence += f" F = U − τS: {written(now['F'])} = {written(now['U'])} − {written(tau)} × "
+        sentence += f"{written(now['S'])}."
+    expect(page.locator(".hydra-summary")).to_have_text(sentence)
+    for name, value in now.items():
+        output = page.locator(f"output[data-quantity={name}]")
+        expect(output).to_have_text(written(value))
+        figure = page.locator("figure", has=output)
+        marks = figure.locator("svg").evaluate(
+            """svg => ["rule", "dot"].map((kind) => ["x1", "x2", "cx", "cy"].map((name) =>
+                Number(svg.querySelector(`.hydra-${kind}`).getAttribute(name) ?? NaN)))"""
+        )
+        across = 6 + position / 240 * 228
+        assert marks[0][:2] == pytest.approx([across, across])
+        assert marks[1][2] == pytest.approx(across)
+        assert marks[1][3] == pytest.approx(min(92, height(name, value, row)), abs=1e-6)
+
+
+def height(name, value, scores):
+    """Where a value stands in the chart of a quantity, from 6 (its most) to 90 (its least)."""
+    curve = [QUANTITIES[name](scores, tau_at(x)).item() for x in range(241)]
+    finite = [x for x in curve if math.isfinite(x)]
+    low, high = min(finite), max(finite)
+    if name == "F":
+        energies = [-s for s in scores.tolist() if math.isfinite(s)]
+        low = high - 2 * (max(energies) - min(energies) + 1)
+    if high - low < 1e-12:
+        low, high = low - 1, high + 1
+    return 90 - 84 * min(1, max(-1, (value - low) / (high - low)))
+
+
+@browser
+def test_what_stands_there(widget_page):
+    page = widget_page(TemperatureWidget(SCORES))
+    expect(page.locator(".hydra-control > span:first-child")).to_have_text(
+        ["Temperature τ", "or type τ", "Example"]
+    )
+    expect(page.get_by_label("Example").locator("option")).to_have_text(
+        ["as given", "One clear winner", "Two ties", "A row of the running mean"]
+    )
+    expect(page.locator("caption")).to_have_text("Each state (key): energy and probability")
+    expect(page.locator("thead th")).to_have_text(["state", "E = −s", "p"])
+    names = ["mean energy U", "free energy F", "entropy S, in nats", "heat capacity C"]
+    for figure, name in zip(page.locator("figure").all(), names, strict=True):
+        expect(figure.locator("figcaption")).to_contain_text(name)
+        expect(figure.locator(".hydra-axis span")).to_have_text(["0", "0.1", "τ = 1", "10", "∞"])
+    expect_setting(page, 1)
+
+
+@browser
+@pytest.mark.parametrize("scores", [SCORES, [2.0], [0.0, 0.0, -math.inf], [-3.0, 1.5, 1.5]])
+def test_curves_are_the_library_s(widget_page, scores):
+    page = widget_page(TemperatureWidget(scores))
+    row = torch.tensor(scores, dtype=torch.float64)
+    for name, quantity in QUANTITIES.items():
+        figure = page.locator("figure", has=page.locator(f"output[data-quantity={name}]"))
+        drawn = figure.locator("polyline").get_attribute("points").split(" ")
+        points = [[float(x) for x in point.split(",")] for point in drawn]
+        assert [x for x, _ in points] == pytest.approx(
+            [6 + x / 240 * 228 for x in range(241)], abs=0.051
+        )
+        expected = [height(name, quantity(row, tau_at(x)).item(), row) for x in range(0, 241, 40)]
+        assert [y for _, y in points[::40]] == pytest.approx(expected, abs=0.051)
+        expect(figure.locator("svg")).to_have_attribute("viewBox", "0 0 240 96")
+        expect(figure.locator(".hydra-rule")).to_have_attribute("y1", "0")
+        expect(figure.locator(".hydra-rule")).to_have_attribute("y2", "96")
+    expect_setting(page, 1, scores)
+
+
+@browser
+def test_slider_by_keyboard_and_pointer(widget_page):
+    page = widget_page(TemperatureWidget(SCORES))
+    page.get_by_label("Temperature τ").focus()
+    for key, position in (
+        ("ArrowRight", 121),
+        ("ArrowLeft", 120),
+        ("Home", 0),
+        ("ArrowRight", 1),
+        ("End", 240),
+        ("ArrowLeft", 239),
+    ):
+        press(page, key)
+        expect_setting(page, tau_at(position))
+    drag(page, "Temperature τ", 0)
+    expect_setting(page, 0)
+    drag(page, "Temperature τ", 1)
+    expect_setting(page, math.inf)
+
+
+@browser
+def test_field_takes_a_typed_value(widget_page):
+    page = widget_page(TemperatureWidget(SCORES))
+    field = page.get_by_label("or type τ")
+    cases = (("0.37", 0.37), ("inf", math.inf), ("0", 0.0), (" Infinity", math.inf), ("0,5", 0.5))
+    for typed, tau in (*cases, ("∞", math.inf), ("1e6", 1e6), ("1e4", 1e4)):
+        field.fill(typed)
+        field.press("Enter")
+        expect_setting(page, tau)
+    problem = page.locator("label .hydra-problem")
+    for typed in ("-1", "warm", "", "1000001", "NaN"):
+        field.fill(typed)
+        field.press("Enter")
+        expect(problem).to_have_text(f"τ must be a number from 0 to 1,000,000, or ∞, got “{typed}”")
+        expect(field).to_have_attribute("aria-invalid", "true")
+        expect(page.locator(".hydra-summary")).to_contain_text("At τ = 10000:")
+    field.fill("2")
+    field.press("Enter")
+    expect(problem).to_have_text("")
+    expect(field).to_have_attribute("aria-invalid", "false")
+    expect_setting(page, 2)
+
+
+@browser
+def test_examples(widget_page):
+    page = widget_page(TemperatureWidget([1, 0], tau=0.0))
+    example = page.get_by_label("Example")
+    expect_setting(page, 0, [1, 0])
+    example.select_option("Two ties")
+    expect_setting(page, 0, [2, 2, 0, -1, -2], "Two ties")
+    example.focus()
+    press(page, "ArrowDown")
+    mean = [0, 0, 0, -math.inf, -math.inf]
+    expect_setting(page, 0, mean, "A row of the running mean")
+    example.select_option("One clear winner")
+    expect_setting(page, 0, SCORES, "One clear winner")
+    example.select_option("as given")
+    expect_setting(page, 0, [1, 0])
+
+
+@browser
+def test_links(widget_page):
+    link = "#temperature.tau=inf&temperature.scores=" + json.dumps([2, 2, 0, "-inf", -2])
+    page = widget_page(TemperatureWidget(SCORES), fragment=link.replace(" ", ""))
+    page.wait_for_selector("[data-ready=temperature]")
+    expect(page.get_by_label("Example")).to_have_value("")
+    expect_setting(page, math.inf, [2, 2, 0, -math.inf, -2])
+    follow(page, "#temperature.tau=5e-324")
+    expect_setting(page, 5e-324)
+    for asked in (
+        "tau=-1",
+        "tau=warm",
+        "tau=null",
+        "tau=-inf",
+        "tau=1000001",
+        "scores=[]",
+        "scores=[null]",
+        'scores=["inf"]',
+        'scores=["-inf","-inf"]',
+        "scores=[1e308,-1e308]",
+        "scores=[[1]]",
+        "scores=5",
+        "given=[1]",
+        "name=x",
+        "constructor=1",
+    ):
+        follow(page, f"#temperature.{asked}")
+        expect_refused(page, "temperature", asked)
+        expect_setting(page, 1)

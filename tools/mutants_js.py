@@ -1,0 +1,138 @@
+"""Change one place of a widget's JavaScript at a time, and see whether its tests notice.
+
+    python tools/mutants_js.py [file …] [--sample N] [--seed S]
+
+A file is a name in hydra_lib/widgets/static, all of them by default; ``--sample`` takes N mutants
+of each. Works in a copy of the project, needs Linux (it forks, so that torch is imported once) and
+a Chromium, and prints each mutant with its fate. What survives is a missing test or changes nothing
+that can be seen.
+"""
+
+import argparse
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import playwright.sync_api  # noqa: F401  slow to import, so once
+import pytest
+import torch  # noqa: F401
+
+ROOT = Path(__file__).parents[1]
+STATIC = "hydra_lib/widgets/static"
+
+# The tests of a file that is not named after its widget: tests/test_widgets_….py
+TESTS = {
+    "attention.js": ["trace"],
+    "bilinear.js": ["strassen"],
+    "boltzmann.js": ["temperature"],
+    "chart.js": ["explorer"],
+    "explorer_chart.js": ["explorer"],
+    "heads.js": ["head_splitter"],
+    "limits.js": [],
+    "masking.js": ["mask"],
+    "random.js": ["scaling", "head_viewer"],
+    "records.js": ["explorer"],
+    "strides.js": ["stride"],
+    "toy_language.js": ["head_viewer"],
+    "toy_model.js": ["head_viewer"],
+    "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
+}
+PURE = re.compile(r"^// .*No DOM\.$", re.MULTILINE)  # tested by calls alone, which is quick
+
+SWAPS = [
+    (r"===", "!=="), (r"!==", "==="), (r"<=", "<"), (r">=", ">"), (r" < ", " <= "),
+    (r" > ", " >= "), (r"&&", "||"), (r"\|\|", "&&"), (r" \+ ", " - "), (r" - ", " + "),
+    (r" \* ", " / "), (r" / ", " * "), (r"\btrue\b", "false"), (r"\bfalse\b", "true"),
+    (r"Math\.min", "Math.max"), (r"Math\.max", "Math.min"), (r"Math\.floor", "Math.ceil"),
+    (r"\?\?", "&&"), (r"(?<=[(\s])!(?=[\w(])", ""),
+    (r"(?<![\w.₀-₉])\d+(?![\w.])", lambda m: str(int(m[0]) + 1)),
+    (r'"[^"\n]+"', lambda m: m[0][:-1] + 'X"'),
+]  # fmt: skip
+STATEMENT = re.compile(r"^ +[\w.]+(\(|\[| [-+*|?]*= ).*;$")
+
+
+def mutants(text: str) -> list[tuple[int, str, str]]:
+    """Every (line, what it says then, the whole text), comments and imports left alone."""
+    lines, found, inside = text.split("\n"), [], False
+    for n, line in enumerate(lines):
+        code = re.sub(r"(^|\s)//.*|/\*.*", lambda m: " " * len(m[0]), line)
+        inside = (inside or "/*" in line) and "*/" not in line
+        if inside or line.lstrip().startswith(("*", "import", "}", "export default")):
+            continue
+        new = [
+            line[: m.start()] + (swap(m) if callable(swap) else swap) + line[m.end() :]
+            for pattern, swap in SWAPS
+            for m in re.finditer(pattern, code)
+        ]
+        for changed in new + ([""] if STATEMENT.match(line) else []):
+            found.append((n + 1, changed, "\n".join([*lines[:n], changed, *lines[n + 1 :]])))
+    return found
+
+
+class Only:
+    """The tests that run JavaScript: by calls alone, or first by calls and then in a page."""
+
+    def __init__(self, pure: bool):
+        self.pure = pure
+
+    def pytest_collection_modifyitems(self, items):
+        page = {"widget_page", "chromium"}
+        called = [i for i in items if "in_javascript" in i.function.__code__.co_names]
+        opened = [i for i in items if page & set(i.fixturenames)]
+        items[:] = called if self.pure else called + opened
+
+
+def survives(folder: Path, file: str, pure: bool) -> bool:
+    """Whether its tests pass in the copy; in a child, so that each reads the copy anew."""
+    if child := os.fork():
+        return os.waitpid(child, 0)[1] == 0
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    log = os.open("out.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    own = TESTS.get(file, [file.removesuffix(".js").removesuffix("_widget")])
+    tests = [f"tests/test_widgets_{name}.py" for name in own] + ["tests/test_widgets.py"]
+    os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests], plugins=[Only(pure)]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="*", help="names in hydra_lib/widgets/static, all if none")
+    parser.add_argument("--sample", type=int, help="so many mutants of each file")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    names = [Path(name).name for name in asked.files]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for part in ("hydra_lib", "tests", "benchmarks", "book/_static", "pyproject.toml"):
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copy(ROOT / part, folder / part)
+        for path in sorted((folder / STATIC).glob("*.js")):
+            if names and path.name not in names:
+                continue
+            text = path.read_text("utf-8")
+            pure = bool(PURE.search(text))
+            if not survives(folder, path.name, pure):
+                sys.exit(
+                    f"{path.name}: its tests fail unchanged\n{(folder / 'out.txt').read_text()}"
+                )
+            every = mutants(text)
+            count = min(asked.sample or len(every), len(every))
+            killed = 0
+            for line, changed, mutant in random.Random(asked.seed).sample(every, count):
+                path.write_text(mutant, "utf-8")
+                alive = survives(folder, path.name, pure)
+                killed += not alive
+                fate = "survived" if alive else "killed"
+                print(f"{fate:8} {path.name}:{line}: {changed.strip() or '(deleted)'}", flush=True)
+            path.write_text(text, "utf-8")
+            print(f"{path.name}: {killed} of {count} killed, of {len(every)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
