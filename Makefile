@@ -3,11 +3,16 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 PORT ?= 8000
 
-.PHONY: book test serve lab sync publish-check bench mutants clean help
+# One thread a process: two of them share two cores better than two that each want both.
+TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rs -p no:cacheprovider
+
+.PHONY: book quick test serve lab sync publish-check bench mutants clean help
 
 help:
-	@echo "make book · make test · make serve · make lab · make sync · make publish-check"
-	@echo "make bench · make mutants · make clean"
+	@echo "make book    build the book into _build/html        make serve   and show it"
+	@echo "make quick   lint, types, tests without a browser   make test    everything"
+	@echo "make lab     the notebooks in JupyterLab            make sync    derive them from book/*.md"
+	@echo "make bench · make mutants · make publish-check · make clean"
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -24,9 +29,14 @@ book: $(INSTALLED)
 	  || { rm -rf _build/.doctrees; echo "The build failed: see the warnings above."; exit 1; }
 	@echo "Open _build/html/index.html, or type: make serve"
 
-test: book
+quick: $(INSTALLED)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/python -m pytest -rs --nbval-lax tests hydra_lib notebooks
+	$(BIN)/mypy hydra_lib
+	$(TEST) -m "not browser and not slow" tests hydra_lib
+
+test: quick book
+	$(TEST) -m "browser or slow" tests
+	$(TEST) --nbval-lax notebooks
 
 serve: book
 	@echo "http://localhost:$(PORT)/ (stop with Ctrl-C)"

@@ -101,7 +101,7 @@ export function annotate(text) {
     reader.read(symbol);
     const { job, target } = reader;
     const choices = reader.choices();
-    const copies = [...text.slice(1, i + 1)].flatMap((next, j) =>
+    const copies = Array.from(text.slice(1, i + 1)).flatMap((next, j) =>
       (text[j] === symbol && WORDS.includes(next) ? [j + 1] : []));
     const answers = job === "induction" ? copies : job === "none" ? [] : [target];
     return { job, target, answers, choices, entropy: entropy(choices) };
