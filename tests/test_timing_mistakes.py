@@ -1,5 +1,6 @@
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import asdict
 
 import numpy as np
@@ -16,8 +17,8 @@ SMALL = {
     "cold start": {"n": 16},
     "allocation": {"size": 4096, "budget": 0},
     "cached inputs": {"size": 4096, "budget": 0},
-    "one sample": {"n": 16, "samples": 9},
-    "unpaired": {"n": 16, "blocks": 3},
+    "one sample": {"n": 16, "blocks": 3},
+    "unpaired": {"n": 16, "rounds": 3},
     "threads": {"n": 16, "budget": 0},
 }
 
@@ -30,7 +31,7 @@ def test_every_mistake_can_be_made_on_a_cpu(name):
     assert found.wrong > 0
     assert found.right > 0
     assert found.factor == found.wrong / found.right
-    assert found.unit == ("ratio" if name == "unpaired" else "s")
+    assert found.unit == ("ratio" if name in ("one sample", "unpaired") else "s")
     assert found.wrong_way != found.right_way
     record = asdict(found)
     assert json.loads(json.dumps(record)) == record
@@ -78,25 +79,48 @@ def test_all_of_them_and_the_reasons(monkeypatch):
     }
 
 
-def pretend(monkeypatch, pairs):
-    monkeypatch.setattr(clock, "_pairs", lambda *_: np.array(pairs, dtype=float).T)
+def pretend(monkeypatch, *runs):
+    left = [np.array(pairs, dtype=float).T for pairs in runs]
+    monkeypatch.setattr(clock, "_pairs", lambda *_: left.pop(0))
 
 
-def test_one_sample_is_the_worst_in_either_direction(monkeypatch):
-    pretend(monkeypatch, [(4.0, 1), (5.0, 1), (4.0, 1), (1.0, 1), (3.0, 1)])
-    found = clock.one_sample(samples=5)
-    assert (found.wrong, found.right) == (1.0, 4.0)
-    assert found.more["samples"] == [4.0, 5.0, 4.0, 1.0, 3.0]
-    pretend(monkeypatch, [(4.0, 1), (40.0, 1), (3.0, 1)])
-    assert clock.one_sample(samples=3).wrong == 40.0
+def test_medians_do_not_see_a_stray_sample(monkeypatch):
+    # In every block of 20 the first three samples of one side are off by 4, in either direction.
+    pretend(monkeypatch, [(4.0, 1)] * 3 + [(1.0, 1)] * 17 + [(1.0, 4)] * 3 + [(2.0, 2)] * 17)
+    found = clock.one_sample(blocks=2)
+    assert found.wrong == pytest.approx(4.0)
+    assert found.right == pytest.approx(1.0)
+    pretend(monkeypatch, [(1.0, 1.25)] * 40)
+    found = clock.one_sample(blocks=2)
+    assert found.wrong == found.right == pytest.approx(1.25)
 
 
-def test_pairs_do_not_see_the_weather(monkeypatch):
-    # The machine is twice as slow in the second block of 20; b takes 1.25 times as long as a.
-    pretend(monkeypatch, [(1.0, 1.25)] * 20 + [(2.0, 2.5)] * 20)
-    found = clock.unpaired(blocks=2)
-    assert found.wrong == pytest.approx(2.5)  # a in the first block against b in the second
+def test_pairs_do_not_see_the_neighbour(monkeypatch):
+    # With a neighbour everything takes twice as long; b takes 1.25 times as long as a.
+    said = []
+
+    @contextmanager
+    def neighbours(device):
+        said.append(f"in {device}")
+        yield
+        said.append("out")
+
+    monkeypatch.setattr(clock, "neighbours", neighbours)
+    pretend(monkeypatch, [(1.0, 1.25)] * 3, [(2.0, 2.5)] * 3)
+    found = clock.unpaired(rounds=3)
+    assert found.wrong == pytest.approx(2.5)  # a in the first run against b in the second
     assert found.right == pytest.approx(1.25)
+    assert said == ["in cpu", "out"]
+
+
+def test_neighbours_work_and_leave(monkeypatch):
+    monkeypatch.setattr(clock.os, "cpu_count", lambda: 1)
+    started, start = [], clock.subprocess.Popen
+    keep = lambda *a, **k: started.append(start(*a, **k)) or started[-1]  # noqa: E731
+    monkeypatch.setattr(clock.subprocess, "Popen", keep)
+    with clock.neighbours("cpu"):
+        assert started[0].poll() is None
+    assert started[0].poll() is not None
 
 
 def test_fresh_process_reports_its_first_call(monkeypatch):

@@ -1,10 +1,13 @@
 """Mistakes with the clock: when it is read, and how often."""
 
 import json
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -80,31 +83,61 @@ def cold_start(device: str = "cpu", n: int | None = None) -> Mistake:
     return Mistake("cold start", *ways, first, float(np.median(rest)), more={"second": rest[0]})
 
 
-def one_sample(device: str = "cpu", n: int | None = None, samples: int = 200) -> Mistake:
-    """One time in place of many: the worst that a single sample would have reported.
+def one_sample(device: str = "cpu", n: int | None = None, blocks: int = 20) -> Mistake:
+    """A function compared with itself: by one sample of either, and by medians of 20.
 
-    ``more`` holds all samples, in seconds.
+    The true ratio is 1. Reported is how far off, turned above 1, at least one comparison in ten is.
     """
-    times, _ = _pairs(device, n, samples)
-    right = float(np.median(times))
-    wrong = float(max(times, key=lambda t: abs(np.log(t / right))))
-    more = {"samples": times.tolist()}
-    ways = f"the worst of {samples} single samples", "their median"
-    return Mistake("one sample", *ways, wrong, right, more=more)
+    a, b = (times.reshape(blocks, 20) for times in _pairs(device, n, 20 * blocks))
+    single, medians = a / b, np.median(a, 1) / np.median(b, 1)
+    wrong, right = (float(np.exp(np.quantile(np.abs(np.log(r)), 0.9))) for r in (single, medians))
+    ways = "one sample of either; one in ten is off by", "medians of 20; one in ten is off by"
+    return Mistake("one sample", *ways, wrong, right, unit="ratio")
 
 
-def unpaired(device: str = "cpu", n: int | None = None, blocks: int = 10) -> Mistake:
-    """A function compared with itself, once at different moments and once in pairs.
+_NEIGHBOUR = """
+import sys
+gpu = sys.argv[1] != "cpu"
+if gpu:
+    import torch
+    a = torch.ones(4096, 4096, device=sys.argv[1])
+print("here", flush=True)
+while True:
+    if gpu:
+        a @ a
+        torch.cuda.synchronize()
+"""
 
-    The true ratio is 1. ``wrong``: medians of neighbouring blocks of 20 samples, one for either
-    side; ``right``: the median of 20 ratios of neighbours. Of each the one farthest from 1, turned
-    above 1. Both come from the same samples.
+
+@contextmanager
+def neighbours(device: str) -> Iterator[None]:
+    """Other programs that keep the device busy: one on a GPU, one for every core of a CPU."""
+    count = (os.cpu_count() or 1) if device == "cpu" else 1
+    command = [sys.executable, "-c", _NEIGHBOUR, device]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
+    try:
+        for one in running:
+            one.stdout.readline()  # until it is at work
+        yield
+    finally:
+        for one in running:
+            one.kill()
+            one.communicate()
+
+
+def unpaired(device: str = "cpu", n: int | None = None, rounds: int = 60) -> Mistake:
+    """A function compared with itself, while between two runs a neighbour moves in.
+
+    The true ratio is 1. ``wrong``: the median of the second run over that of the first; ``right``:
+    the median ratio of neighbouring calls in both, turned above 1. Both come from the same samples.
     """
-    a, b = (times.reshape(blocks, -1) for times in _pairs(device, n, 20 * blocks))
-    apart = np.median(a, 1)[:-1] / np.median(b, 1)[1:]
-    together = np.median(a / b, 1)
-    wrong, right = (float(np.exp(np.abs(np.log(r)).max())) for r in (apart, together))
-    ways = "medians of two blocks, one after the other", "median ratio of neighbouring calls"
+    first = _pairs(device, n, rounds)
+    with neighbours(device):
+        second = _pairs(device, n, rounds)
+    a, b = np.concatenate([first, second], 1)
+    wrong = float(np.median(second[1]) / np.median(first[0]))
+    right = float(np.exp(abs(np.log(np.median(a / b)))))
+    ways = "medians of two runs, a neighbour came between", "median ratio of neighbouring calls"
     return Mistake("unpaired", *ways, wrong, right, unit="ratio")
 
 
