@@ -230,6 +230,35 @@ def test_what_any_value_is_told(answer, said):
     assert six(answer).says == said
 
 
+@function([(torch.tensor([[1.0, 3.0, 0.0], [1.0, 1.0, 6.0]]).double(),)])
+def shares(x):
+    return x / x.sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda x: x / x.sum(0), "wrong axis: your columns sum to 1, the rows must"),
+        (lambda x: x / x.sum(), "a row must sum to 1; one of yours sums to 0.3333"),
+        (lambda x: x.sum(), "one number came out: that is a sum or a mean over everything"),
+        (lambda x: shares_of(x).T, "that is the transpose: rows and columns are swapped"),
+        (lambda x: shares_of(x).T.reshape(2, 3), "the right numbers in the wrong places: "),
+    ],
+)
+def test_what_any_weights_are_told(answer, said):
+    assert said in shares(answer).says
+
+
+def shares_of(x):
+    return x / x.sum(-1, keepdim=True)
+
+
+def test_axes_in_another_order():
+    cube = function([(torch.arange(30.0).reshape(2, 3, 5),)])(lambda x: x)
+    said = "the right numbers, but the axes stand in another order"
+    assert cube(lambda x: x.permute(2, 0, 1)).says == said
+
+
 def test_a_rounded_value_has_its_tolerance():
     assert third(0.33)
     assert third(0.34).says == "close, but not close enough: take more digits"

@@ -124,6 +124,10 @@ def next_number(answer) -> str | None:
         (lambda w: w / w.amax(-1, keepdim=True), "that divides by the largest, not by the sum"),
         (lambda w: w / len(w), "that divides by how many there are, not by their sum"),
         (lambda w: w / w.norm(dim=-1, keepdim=True), "that divides by the length, not by the sum"),
+        (
+            lambda w: w / w.mean(-1, keepdim=True),
+            "that divides by the mean: the rows sum to how many there are, not to 1",
+        ),
         (lambda w: w, "nothing has changed: the rows do not sum to 1"),
     ],
 )

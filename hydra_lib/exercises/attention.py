@@ -81,6 +81,14 @@ def _causal(q, k, v):
             lambda q, k, v: _softmax(k @ q.mT / _root(q)) @ v,
             "k qᵀ: there the keys ask and the queries answer",
         ),
+        (
+            lambda q, k, v: (q @ k.mT / _root(q)).exp() @ v,
+            "the exponentials are not divided by their sum",
+        ),
+        (
+            lambda q, k, v: _softmax(q @ k.mT / _root(q)) @ v / _root(q),
+            "scaled once more after the softmax: √d_k divides the scores only",
+        ),
         (_causal, "that is causal; no mask was asked for"),
         (
             lambda q, k, v: _softmax((q @ k.mT / _root(q)).flatten(), 0).reshape(len(q), -1) @ v,

@@ -123,6 +123,10 @@ def _no_matrix(tried, case) -> str | None:
             lambda g, o: g @ o.mT,
             "that is a (Tq, Tq) matrix; δ has one number a query: the rows meet themselves only",
         ),
+        (
+            lambda g, o: (g @ o.mT).sum(-1),
+            "the sum of a (Tq, Tq) matrix: each query meets its own output only",
+        ),
         (lambda g, o: (g * o).sum(0), "wrong axis: that is one number a column"),
         (lambda g, o: (g * o).sum(), "sum() over everything: δ has one number a query"),
         (lambda g, o: (g * o).mean(-1), "that is the mean over the columns; δ is the sum"),

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import torch
 
+from hydra_lib.exercises.differences import difference, pattern, text
 from hydra_lib.exercises.reader import Wrong, call, numbers, require_function
 from hydra_lib.exercises.verdict import check
 
-__all__ = ["Tried", "difference", "function", "value"]
+__all__ = ["Tried", "function", "value"]
 
 Mistakes = Sequence[tuple[object, str | Callable]]
 
@@ -72,12 +73,12 @@ def function(
                 if (first := _agree(got, known, failed)) is not None:
                     if callable(sentence):
                         sentence = sentence(got[first], *cases[first])
-                    raise Wrong(sentence, _text(expected[first]))
+                    raise Wrong(sentence, text(expected[first]))
             first = failed[0]
             if isinstance(got[first], Wrong):
                 raise got[first]
-            if says := _pattern(got, expected):
-                raise Wrong(says, _text(expected[first]))
+            if says := pattern(got, expected):
+                raise Wrong(says, text(expected[first]))
             wrong = difference(got[first], expected[first])
             raise Wrong(f"for {_described(right, cases[first])}: {wrong}", wrong.expected)
 
@@ -85,29 +86,6 @@ def function(
         return check(test)
 
     return decorate
-
-
-def difference(got: torch.Tensor, expected: torch.Tensor, within: float | None = None):
-    """What differs between an answer and what was expected, as :class:`Wrong`, or None.
-
-    ``within`` is an absolute tolerance; without it, 1e-5 of the largest number expected. Axes of
-    length 1 do not count. NaN is never right.
-    """
-    if got.shape != expected.shape and got.squeeze().shape == expected.squeeze().shape:
-        got = got.reshape(expected.shape)
-    if got.shape != expected.shape:
-        return Wrong(f"expected shape {tuple(expected.shape)}, got {tuple(got.shape)}")
-    if within is None:
-        finite = expected[expected.isfinite()].abs()
-        scale = finite.max().item() if finite.numel() else 0.0
-        within = 1e-5 * (scale or 1.0)
-    near = torch.isclose(got, expected, rtol=0.0, atol=within)
-    if near.all():
-        return None
-    where = tuple((~near).nonzero()[0].tolist())
-    said = f"{got[where].item():.4g}"
-    says = f"entry {list(where)} is {said}, and should not be" if where else f"{said} is not it"
-    return Wrong(says, _text(expected))
 
 
 class Tried:
@@ -153,55 +131,22 @@ def _differ(got, expected: torch.Tensor) -> bool:
     return isinstance(got, Wrong) or difference(got, expected) is not None
 
 
+def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """The same shape and numbers, NaN in the same places."""
+    if one.shape != other.shape or not torch.equal(one.isnan(), other.isnan()):
+        return False
+    return difference(one.nan_to_num(), other.nan_to_num()) is None
+
+
 def _agree(got: list, known: Iterable, failed: list[int]) -> int | None:
     """The first case where both give the same wrong numbers, if they agree, or crash, in all."""
     for one, other in zip(got, known, strict=True):
-        if isinstance(one, Wrong) != isinstance(other, Wrong):
+        crashed = isinstance(one, Wrong), isinstance(other, Wrong)
+        if crashed[0] != crashed[1] or (not any(crashed) and not _alike(one, other)):
             return None
-        if not isinstance(one, Wrong):
-            if one.shape != other.shape or not torch.equal(one.isnan(), other.isnan()):
-                return None
-            if _differ(one.nan_to_num(), other.nan_to_num()):
-                return None
     return next((i for i in failed if not isinstance(got[i], Wrong)), None)
-
-
-def _pattern(got: list, expected: list[torch.Tensor]) -> str | None:
-    """A mistake that any exercise can have, such as a sign: the same in all cases."""
-    if any(isinstance(g, Wrong) for g in got):
-        return None
-
-    def everywhere(change):
-        return not any(_differ(g, change(e)) for g, e in zip(got, expected, strict=True))
-
-    if all(((e == 0) | (e == 1)).all() for e in expected) and everywhere(lambda e: 1 - e):
-        return "inverted: it is True exactly where it should be False"
-    if all(e.ndim > 1 for e in expected) and everywhere(lambda e: e.mT):
-        return "that is the transpose: rows and columns are swapped"
-    if everywhere(torch.neg):
-        return "the sign is the other way round"
-    if any(g.shape != e.shape for g, e in zip(got, expected, strict=True)):
-        return None
-    got, expected = (torch.cat([t.flatten() for t in ts]) for ts in (got, expected))
-    if (got == got[0]).all() and (expected != expected[0]).any():
-        return f"every number is {got[0].item():.4g}, whatever was given"
-    factor = (got @ expected) / (expected @ expected)
-    if factor.isfinite() and factor != 0 and not _differ(got, factor * expected):
-        return "every number is off by the same factor"
-    return None
 
 
 def _described(right: Callable, case: tuple) -> str:
     names = inspect.signature(right).parameters
-    return ", ".join(f"{n} = {_text(a)}" for n, a in zip(names, case, strict=True))
-
-
-def _text(thing) -> str:
-    if not isinstance(thing, torch.Tensor | np.ndarray):
-        return f"{thing:g}" if isinstance(thing, float) else str(thing)
-    if thing.ndim > 2 or np.prod(thing.shape) > 9:
-        return f"(shape {tuple(thing.shape)})"
-    rounded = np.asarray(thing)
-    if rounded.dtype.kind == "f":
-        rounded = np.vectorize(lambda x: float(f"{x:.4g}"))(rounded)
-    return str(rounded.tolist())
+    return ", ".join(f"{n} = {text(a)}" for n, a in zip(names, case, strict=True))

@@ -184,6 +184,14 @@ def _layer_parts() -> tuple[torch.Tensor, torch.Tensor]:
             "interleaved heads: the columns of one head should be neighbours",
         ),
         (
+            lambda x, W: x.reshape(x.shape[1], -1) @ W.T,
+            "reshape before W_O without a transpose mixes positions; and W_O is transposed",
+        ),
+        (
+            lambda x, W: x.transpose(1, 2).reshape(x.shape[1], -1) @ W,
+            "reshape before W_O after the wrong transpose: head and position change places",
+        ),
+        (
             lambda x, W: (heads.merge_heads(x) @ W) @ W,
             "W_O was applied twice",
         ),
@@ -292,6 +300,19 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
         (
             lambda q, k, v, n: _weigh(q * math.sqrt(q.shape[-1]), k, v, _real(q, n)[:, None, None]),
             "the scores are not divided by √d_k",
+        ),
+        (
+            lambda q, k, v, n: _weigh(q / math.sqrt(q.shape[-1]), k, v, _real(q, n)[:, None, None]),
+            "divided by d_k, or by √d_k twice: once by √d_k",
+        ),
+        (
+            lambda q, k, v, n: (
+                torch.softmax(
+                    _scores(q, k).masked_fill(~_real(q, n)[:, None, None], -torch.inf), -2
+                )
+                @ v
+            ),
+            "the softmax runs along the wrong axis, the queries: a padded column is NaN",
         ),
         (
             lambda q, k, v, n: (

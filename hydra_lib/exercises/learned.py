@@ -68,6 +68,7 @@ def _attended(T: int) -> torch.Tensor:
         (lambda w: w.sum() / len(w), "sum() over everything: each row sums to 1"),
         (lambda w: w.tril(-1).sum(-1)[1:].mean(), "that is the weight on all positions before"),
         (lambda w: w.tril(-1).sum(-1).mean(), "that is the weight on all positions before"),
+        (lambda w: w.tril(-1).mean(), "that is the mean over everything before, not the diagonal"),
         (lambda w: w.diagonal(-1).amax(), "that is the largest; the mean is asked"),
         (lambda w: w.diagonal(-1).median(), "that is the median; the mean is asked"),
     ],
@@ -140,6 +141,10 @@ def _shifted_down(marks):
         ),
         (
             lambda ids: _shifted_down(_earlier(ids)),
+            "the rows were shifted: the query moved; it is the key that comes one later",
+        ),
+        (
+            lambda ids: F.pad(_earlier(ids)[1:], (0, 0, 0, 1)),
             "the rows were shifted: the query moved; it is the key that comes one later",
         ),
         (

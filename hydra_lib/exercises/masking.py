@@ -151,6 +151,11 @@ def _filled(number: float):
         (lambda s, m: _softmax(s * m), "zero for −∞: 0 is a score like any other, e^0 = 1"),
         (lambda s, m: _softmax(s.masked_fill(m, -torch.inf)), _INVERTED),
         (lambda s, m: boltzmann.probabilities(s.masked_fill(m, -torch.inf)), _INVERTED),
+        (lambda s, m: _softmax(s * m) * m, f"zero for −∞, and {_AFTER}"),
+        (
+            lambda s, m: _softmax(s.masked_fill(~m.mT, -torch.inf)),
+            "the mask is transposed: its rows are queries",
+        ),
         (lambda s, m: _softmax(s * ~m), f"{_INVERTED}; and zero stands for −∞"),
         (lambda s, m: _softmax(s.masked_fill(m, -1e9)), _INVERTED),
         *(

@@ -133,6 +133,14 @@ def _root(h: int, T: int, d_k: int) -> float:
             lambda q, k: torch.softmax(q @ k.mT, -1) / math.sqrt(q.shape[-1]),
             "it scales after the softmax: the rows no longer sum to 1",
         ),
+        (
+            lambda q, k: torch.softmax(q @ k.mT, -1) / q.shape[-1],
+            "it scales after the softmax, and by d_k: the rows no longer sum to 1",
+        ),
+        (
+            lambda q, k: torch.softmax(q.mT @ k / math.sqrt(q.shape[-1]), -1),
+            "the transpose is on q: qᵀ k compares columns, (d_k, d_k), not positions",
+        ),
         (_weights(_root, -2), "the softmax runs along the wrong axis, the queries"),
         (_weights(_root, 0), "the softmax runs along the wrong axis, the heads"),
         (lambda q, k: q @ k.mT / math.sqrt(q.shape[-1]), "the softmax is missing"),

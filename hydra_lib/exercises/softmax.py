@@ -6,7 +6,8 @@ import torch
 
 from hydra_lib import boltzmann
 from hydra_lib.exercises import Verdict, check, progress
-from hydra_lib.exercises.compare import difference, function, value
+from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.differences import difference
 from hydra_lib.exercises.reader import Wrong, numbers
 
 __all__ = ["progress", "rival", "schottky_peak", "stable_softmax", "temperature_of", "ten_times"]

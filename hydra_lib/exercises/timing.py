@@ -155,6 +155,10 @@ def bytes_moved():
             "that is the mean of the two: the longer one counts",
         ),
         (
+            lambda f, b, peak, width: (f + b) / (peak + width),
+            "each work is divided by its own speed first, then the longer time counts",
+        ),
+        (
             lambda f, b, peak, width: max(f, b) / max(peak, width),
             "each work is divided by its own speed first, then the longer time counts",
         ),

@@ -1,0 +1,112 @@
+"""How an answer differs from the right one, in words that fit any exercise."""
+
+from collections.abc import Callable
+from itertools import permutations
+
+import numpy as np
+import torch
+
+from hydra_lib.exercises.reader import Wrong
+
+__all__ = ["difference", "pattern", "text"]
+
+
+def difference(got: torch.Tensor, expected: torch.Tensor, within: float | None = None):
+    """What differs between an answer and what was expected, as :class:`Wrong`, or None.
+
+    ``within`` is an absolute tolerance; without it, 1e-5 of the largest number expected. Axes of
+    length 1 do not count. NaN is never right.
+    """
+    if got.shape != expected.shape and got.squeeze().shape == expected.squeeze().shape:
+        got = got.reshape(expected.shape)
+    if got.shape != expected.shape:
+        return Wrong(f"expected shape {tuple(expected.shape)}, got {tuple(got.shape)}")
+    if within is None:
+        finite = expected[expected.isfinite()].abs()
+        scale = finite.max().item() if finite.numel() else 0.0
+        within = 1e-5 * (scale or 1.0)
+    near = torch.isclose(got, expected, rtol=0.0, atol=within)
+    if near.all():
+        return None
+    where = tuple((~near).nonzero()[0].tolist())
+    said = f"{got[where].item():.4g}"
+    says = f"entry {list(where)} is {said}, and should not be" if where else f"{said} is not it"
+    return Wrong(says, text(expected))
+
+
+def pattern(got: list, expected: list[torch.Tensor]) -> str | None:
+    """A mistake that any exercise can have, such as a sign: the same in all cases."""
+    if any(isinstance(g, Wrong) for g in got):
+        return None
+    pairs = list(zip(got, expected, strict=True))
+
+    def everywhere(holds: Callable[[torch.Tensor, torch.Tensor], bool]) -> bool:
+        return all(holds(g, e) for g, e in pairs)
+
+    def equal(change) -> bool:
+        return everywhere(lambda g, e: difference(g, change(e)) is None)
+
+    binary = everywhere(lambda g, e: ((e == 0) | (e == 1)).all())
+    if binary and equal(lambda e: 1 - e):
+        return "inverted: it is True exactly where it should be False"
+    if everywhere(lambda g, e: e.ndim > 1) and equal(lambda e: e.mT):
+        return "that is the transpose: rows and columns are swapped"
+    if equal(torch.neg):
+        return "the sign is the other way round"
+    if everywhere(lambda g, e: e.ndim > 0 and g.numel() == 1 < e.numel()):
+        return "one number came out: that is a sum or a mean over everything, keep an axis"
+    axes = range(expected[0].ndim)
+    if any(equal(lambda e, order=order: e.permute(order)) for order in permutations(axes)):
+        return "the right numbers, but the axes stand in another order"
+    if not everywhere(lambda g, e: g.shape == e.shape):
+        return None
+    if not binary and everywhere(lambda g, e: difference(_sorted(g), _sorted(e)) is None):
+        return "the right numbers in the wrong places: a transpose is missing, or one too many"
+    return _in_numbers(*(torch.cat([t.flatten() for t in ts]) for ts in (got, expected))) or (
+        _in_rows(pairs)
+    )
+
+
+def _in_numbers(got: torch.Tensor, expected: torch.Tensor) -> str | None:
+    if (got == got[0]).all() and (expected != expected[0]).any():
+        return f"every number is {got[0].item():.4g}, whatever was given"
+    factor = (got @ expected) / (expected @ expected)
+    if factor.isfinite() and factor != 0 and difference(got, factor * expected) is None:
+        return "every number is off by the same factor"
+    return None
+
+
+def _in_rows(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> str | None:
+    """For weights: what their rows and columns sum to."""
+    if not all(e.ndim > 1 and (e >= 0).all() and _ones(e.sum(-1)) for _, e in pairs):
+        return None
+    for axis, says in (
+        (-2, "wrong axis: your columns sum to 1, the rows must"),
+        (0, "wrong axis: your numbers sum to 1 along the first, the rows must"),
+    ):
+        if all(_ones(g.sum(axis)) for g, _ in pairs):
+            return says
+    sums = torch.cat([g.sum(-1).flatten() for g, _ in pairs])
+    wrong = sums[~torch.isclose(sums, torch.ones_like(sums), atol=1e-5)]
+    return (
+        f"a row must sum to 1; one of yours sums to {wrong[0].item():.4g}" if len(wrong) else None
+    )
+
+
+def _ones(sums: torch.Tensor) -> bool:
+    return torch.allclose(sums, torch.ones_like(sums), atol=1e-5)
+
+
+def _sorted(numbers: torch.Tensor) -> torch.Tensor:
+    return numbers.flatten().sort().values
+
+
+def text(thing) -> str:
+    if not isinstance(thing, torch.Tensor | np.ndarray):
+        return f"{thing:g}" if isinstance(thing, float) else str(thing)
+    if thing.ndim > 2 or np.prod(thing.shape) > 9:
+        return f"(shape {tuple(thing.shape)})"
+    rounded = np.asarray(thing)
+    if rounded.dtype.kind == "f":
+        rounded = np.vectorize(lambda x: float(f"{x:.4g}"))(rounded)
+    return str(rounded.tolist())
