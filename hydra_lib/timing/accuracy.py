@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from numbers import Number
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ def leaves(results: object) -> list:
     return []
 
 
-def to_float64(argument: object) -> object:
+def to_float64(argument: Any) -> Any:
     """A floating or complex tensor or array in float64 or complex128; anything else unchanged.
 
     A tensor that requires a gradient comes back as a leaf that requires its own.

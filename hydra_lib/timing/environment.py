@@ -37,14 +37,14 @@ def environment_of(device: str | torch.device = "cpu") -> dict:
     if (info := Path("/proc/cpuinfo")).exists():  # elsewhere the platform's own word must do
         lines = info.read_text().splitlines()
         cpu = next((x.partition(": ")[2] for x in lines if x.startswith("model name")), cpu)
-    versions = {
+    versions: dict[str, str | None] = {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
     }
     for name in ("numpy", "triton"):  # asked without importing them
         found = next(iter(metadata.distributions(name=name)), None)
-        versions[name] = found and found.version
+        versions[name] = found.version if found else None
     matmul = torch.backends.cuda.matmul
     # Since torch 2.9 the older flag cannot be read once the newer setting has been used.
     newer = getattr(matmul, "fp32_precision", None)

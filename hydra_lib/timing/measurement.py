@@ -140,7 +140,7 @@ def bench(
     if args and inputs is not None:
         raise TypeError("give the arguments after fn or as inputs, not both")
     _refuse(device, flops=flops, bytes=bytes, budget=budget, precision=precision)
-    sets, devices = argument_sets(args if inputs is None else inputs), set()
+    sets, devices = argument_sets(args if inputs is None else inputs), set[torch.device]()
     for arguments in sets:
         results = first_call("fn", fn, arguments, devices)
     where, dtype = device_of(devices, device), _dtypes(results[:1])
@@ -177,11 +177,12 @@ def compare(
     0.0
     """
     _refuse(device, flops=flops, bytes=bytes, budget=budget, precision=precision)
-    sets, devices, errors = argument_sets(inputs), set(), {"reference": 0.0, "candidate": 0.0}
+    sets, devices = argument_sets(inputs), set[torch.device]()
+    errors = {"reference": 0.0, "candidate": 0.0}
     for arguments in sets:
         wide = [to_float64(x) for x in arguments]
         # The candidate runs before the answer is anywhere in memory: it must not find it there.
-        calls = (
+        calls: tuple[tuple, ...] = (
             ("candidate", candidate, arguments, devices),
             ("exact", exact or reference, wide, set()),
             ("reference", reference, arguments, devices),
@@ -196,10 +197,12 @@ def compare(
     where, dtype = device_of(devices, device), theirs.partition(",")[0]
     del wide, calls, got  # they would hold memory while the functions are timed
     times = sample([reference, candidate], sets, stopwatch(where, flush), budget, precision)
-    rest = (times.shape[1], dtype, flush, flops, bytes, environment_of(where))
-    both = [Timing(*quantiles(t), *rest) for t in times]
+    about = environment_of(where)
+    one, two = (
+        Timing(*quantiles(t), times.shape[1], dtype, flush, flops, bytes, about) for t in times
+    )
     ratios = quantiles(times[0] / times[1])
-    return Comparison(*ratios, *both, *errors.values())
+    return Comparison(*ratios, one, two, errors["reference"], errors["candidate"])
 
 
 def _refuse(device: Device, **numbers: Count) -> None:

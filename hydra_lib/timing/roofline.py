@@ -82,7 +82,10 @@ def place(ceilings: Ceilings, flops: int | float, bytes: int | float, seconds: f
     if not (bytes > 0 and seconds > 0 and flops >= 0):
         got = f"flops={flops}, bytes={bytes}, seconds={seconds}"
         raise ValueError(f"bytes and seconds must be positive, flops not negative: got {got}")
-    peak, bandwidth = ceilings.matmul.tflop_per_s * 1e12, ceilings.copy.gb_per_s * 1e9
+    if ceilings.matmul.flops is None or ceilings.copy.bytes is None:
+        raise ValueError("ceilings must have counted the matmul's flops and the copy's bytes")
+    peak = ceilings.matmul.flops / ceilings.matmul.p50
+    bandwidth = ceilings.copy.bytes / ceilings.copy.p50
     moving, computing = bytes / bandwidth, flops / peak
     return {
         "intensity": flops / bytes,
