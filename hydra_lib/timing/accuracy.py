@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from hydra_lib import _checks
+
 __all__ = [
     "FailedCheckError",
     "as_tensor",
@@ -73,6 +75,7 @@ def tolerance_for(dtype: torch.dtype) -> float:
     >>> tolerance_for(torch.float32) == 32 * 2.0**-23
     True
     """
+    _checks.instance("dtype", dtype, torch.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         return 0.0
     eps = torch.finfo(dtype).eps

@@ -28,7 +28,10 @@ def environment_of(device: str | torch.device = "cpu") -> dict:
     >>> environment_of()["versions"]["torch"] == torch.__version__
     True
     """
-    device = torch.device(device)
+    try:
+        device = torch.device(device)
+    except (RuntimeError, TypeError):  # torch lists a dozen devices, of which two can be timed
+        raise ValueError(f"device must be cpu or cuda, got {device!r}") from None
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f"device must be cpu or cuda, got {device}")
     if device.type == "cuda" and not torch.cuda.is_available():

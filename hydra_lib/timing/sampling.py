@@ -38,6 +38,9 @@ def argument_sets(inputs: tuple | list) -> list[tuple]:
     >>> argument_sets((1, 2))
     [(1, 2)]
     """
+    if not isinstance(inputs, tuple | list):
+        kind = type(inputs).__name__
+        raise TypeError(f"inputs must be a tuple or a list of tuples, got {kind}")
     sets = [inputs] if isinstance(inputs, tuple) else inputs
     if not sets:
         raise EmptyWorkloadError("nothing to time: inputs is an empty list")
