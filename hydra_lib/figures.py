@@ -4,13 +4,20 @@ Matplotlib draws text, axes and ticks in black unless told otherwise. Here black
 ``currentColor``, the colour of the text around the figure, so one picture serves light and dark.
 """
 
+import inspect
 import io
+import math
 import re
 from html import escape
+from typing import Any
 
 import matplotlib
 import matplotlib.patches
+import numpy as np
+import torch
 from matplotlib.figure import Figure
+
+from hydra_lib import _checks
 
 __all__ = ["COLORS", "Picture", "figure", "matrices", "themed"]
 
@@ -31,11 +38,28 @@ class Picture:
         return f"Picture: {self.alt}"
 
 
-def figure(rows: int = 1, columns: int = 1, width: float = 6.0, height: float = 2.6, **options):
+def figure(
+    rows: int = 1,
+    columns: int = 1,
+    width: float = 6.0,
+    height: float = 2.6,
+    **options: Any,
+) -> tuple[Figure, Any]:
     """A figure and its axes, (width, height) in inches; ``options`` go to ``Figure.subplots``.
 
     Not registered with pyplot, so it is shown only where :func:`themed` puts it.
+
+    Raises TypeError for an option that is none; ValueError for rows and columns that are no
+    positive integers, and for a size that is not positive and finite.
     """
+    rows, columns = _checks.integer("rows", rows), _checks.integer("columns", columns)
+    for name, inches in (("width", width), ("height", height)):
+        if not _checks.finite(name, inches) > 0:
+            raise ValueError(f"{name} must be positive, in inches, got {inches}")
+    known = inspect.signature(Figure.subplots).parameters.keys() - {"self", "nrows", "ncols"}
+    if unknown := sorted(options.keys() - known):
+        names = ", ".join(sorted(known | {"rows", "columns", "width", "height"}))
+        raise TypeError(f"figure has no option {unknown[0]!r}, only {names}")
     fig = Figure(figsize=(width, height), layout="constrained")
     return fig, fig.subplots(rows, columns, **options)
 
@@ -44,8 +68,14 @@ def themed(fig: Figure, alt: str) -> Picture:
     """Inline SVG of ``fig``, black drawn in the colour of the surrounding text.
 
     ``alt`` says in a sentence what the figure shows, for readers who do not see it.
-    Raises ValueError when it is empty.
+    Raises TypeError for anything but a figure and a text, ValueError when the text is empty.
     """
+    if not isinstance(fig, Figure):
+        kind = type(fig).__name__
+        raise TypeError(
+            f"fig must be a matplotlib Figure, the first that figure() gives, got {kind}"
+        )
+    _checks.instance("alt", alt, str)
     if not alt.strip():
         raise ValueError("alt must say what the figure shows, got an empty text")
     out = io.StringIO()
@@ -64,20 +94,35 @@ def themed(fig: Figure, alt: str) -> Picture:
     return Picture(svg.replace("<svg", head, 1), alt)
 
 
-def matrices(*items, alt: str, digits: int = 2, highlight: int | None = None) -> Picture:
+def matrices(
+    *items: str | tuple[str, torch.Tensor | np.ndarray],
+    alt: str,
+    digits: int = 2,
+    highlight: int | None = None,
+) -> Picture:
     """A line of matrices and signs, each entry printed and shaded by sign and size.
 
     ``items`` are (title, matrix) pairs and strings such as "@" and "=" between them. Entries
-    are shaded up to the largest absolute entry of their matrix, orange above 0, blue below; −∞ is
-    not. ``highlight`` frames one row of the first and of the last matrix.
+    are shaded up to the largest absolute entry of their matrix, orange above 0, blue below; what is
+    not finite is not shaded. ``highlight`` frames one row of the first and of the last matrix. A
+    matrix is a torch tensor or a NumPy array of real numbers.
+
+    Raises TypeError for other items; ValueError for no matrix at all, one that has not two axes or
+    no entries, ``digits`` below 0, and a ``highlight`` that is no row of all.
 
     >>> import torch
     >>> matrices(("weights", torch.eye(2)), alt="the identity")
     Picture: the identity
     """
-    tables = [item if isinstance(item, str) else (item[0], item[1].double()) for item in items]
+    tables = [item if isinstance(item, str) else _table(item) for item in items]
+    heights = [t[1].shape[0] for t in tables if not isinstance(t, str)]
+    if not heights:
+        raise ValueError("expected a matrix to draw, (title, matrix), got none")
+    digits = _checks.integer("digits", digits, 0)
+    if highlight is not None:
+        highlight = _checks.integer("highlight", highlight, 0, min(heights[0], heights[-1]) - 1)
     widths = [0.5 if isinstance(t, str) else t[1].shape[1] for t in tables]
-    rows = max(t[1].shape[0] for t in tables if not isinstance(t, str))
+    rows = max(heights)
     cell = 0.44
     fig = Figure(figsize=(cell * (sum(widths) + 0.4 * len(widths)), cell * rows + 0.45))
     fig.subplots(1, len(tables), width_ratios=widths)
@@ -93,10 +138,10 @@ def matrices(*items, alt: str, digits: int = 2, highlight: int | None = None) ->
         ax.set_xlim(0, matrix.shape[1])
         ax.set_ylim(rows, 0)
         ax.set_aspect("equal")
-        largest = matrix[matrix.isfinite()].abs().max().clamp(min=1e-300)
+        largest = matrix.abs().nan_to_num(0, 0, 0).max().clamp(min=1e-300)
         for i, row in enumerate(matrix.tolist()):
             for j, value in enumerate(row):
-                share = abs(value) / largest.item() if abs(value) != float("inf") else 0
+                share = abs(value) / largest.item() if math.isfinite(value) else 0
                 sign = COLORS[1] if value >= 0 else COLORS[0]
                 ax.add_patch(
                     matplotlib.patches.Rectangle(
@@ -115,7 +160,26 @@ def matrices(*items, alt: str, digits: int = 2, highlight: int | None = None) ->
     return themed(fig, alt)
 
 
+def _table(item: object) -> tuple[str, torch.Tensor]:
+    match item:
+        case (str(title), torch.Tensor() | np.ndarray() as matrix):
+            matrix = torch.as_tensor(matrix)
+        case _:
+            raise TypeError(
+                "expected signs and (title, matrix) pairs, the matrix a tensor or an array, got "
+                f"{_checks.shown(item)}"
+            )
+    if matrix.is_complex():
+        raise TypeError(f"{title!r} must hold real numbers, got {matrix.dtype}")
+    if matrix.ndim != 2 or not matrix.numel():
+        got = tuple(matrix.shape)
+        raise ValueError(f"{title!r} must have two axes and an entry, got shape {got}")
+    return title, matrix.detach().double()
+
+
 def _entry(value: float, digits: int) -> str:
+    if math.isnan(value):
+        return "NaN"
     text = "∞" if abs(value) == float("inf") else f"{abs(value):.{digits}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return f"−{text}" if value < 0 and text.strip("0.") else text

@@ -3,23 +3,36 @@
 import ast
 import inspect
 import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hydra_lib import _checks
+
+if TYPE_CHECKING:
+    from IPython.display import Markdown
 
 __all__ = ["source"]
 
 
-def source(*things):
+def source(*things: Callable) -> "Markdown":
     """The source of functions or classes, without docstrings, as highlighted Markdown.
 
     The docstrings stand on the book's library page; a chapter shows what the code does.
-    Raises TypeError for a thing that was not written in Python.
+    Raises TypeError for a thing that is no function or class written in Python.
     """
     from IPython.display import Markdown  # only a notebook asks for this
 
     return Markdown("```python\n" + "\n\n\n".join(_bare(thing) for thing in things) + "\n```")
 
 
-def _bare(thing) -> str:
-    code = textwrap.dedent(inspect.getsource(thing))
+def _bare(thing: Callable) -> str:
+    try:
+        code = textwrap.dedent(inspect.getsource(thing))
+    except (TypeError, OSError):
+        got = type(thing).__name__
+        raise TypeError(
+            f"expected a function or a class written in Python, got {got} {_checks.shown(thing)}"
+        ) from None
     lines = code.splitlines()
     documented = (ast.FunctionDef, ast.ClassDef)
     for node in reversed([n for n in ast.walk(ast.parse(code)) if isinstance(n, documented)]):

@@ -2,12 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 
 from hydra_lib import masking
-from hydra_lib.figures import figure, matrices, themed
+from hydra_lib.figures import COLORS, figure, matrices, themed
 from hydra_lib.notebook import source
+from tests.refusal import refuses
 
 
 def draw():
@@ -59,6 +61,106 @@ def test_matrices_print_every_entry():
     ).svg
     for text in ("left", "=", "right", ">1<", ">−0.5<", ">−∞<", ">0<", ">0.33<"):
         assert text in svg, text
+
+
+def test_matrices_with_what_is_not_finite():
+    svg = matrices(("odd", np.array([[np.nan, np.inf], [-2.0, 1e300]])), alt="odd").svg
+    for text in (">NaN<", ">∞<", ">−2<"):
+        assert text in svg, text
+    blank = matrices(("nothing", torch.full((2, 2), torch.nan)), alt="nothing").svg
+    assert blank.count(">NaN<") == 4
+
+
+def test_matrices_shade_by_share_of_the_largest():
+    svg = matrices(("two", torch.tensor([[4.0, -1.0, torch.inf]])), alt="two").svg
+    assert re.findall(r"fill: (#\w+); opacity: ([\d.]+)", svg) == [
+        (COLORS[1], "0.6"),
+        (COLORS[0], "0.15"),
+    ]  # and what is not shaded is not drawn
+
+
+GOOD = ("x", torch.ones(2, 3))
+PAIRS = "expected signs and (title, matrix) pairs, the matrix a tensor or an array, got "
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: matrices(alt="x"),
+            ValueError,
+            "expected a matrix to draw, (title, matrix), got none",
+        ),
+        (
+            lambda: matrices("=", alt="x"),
+            ValueError,
+            "expected a matrix to draw, (title, matrix), got none",
+        ),
+        (lambda: matrices(3, alt="x"), TypeError, PAIRS + "3"),
+        (lambda: matrices(torch.ones(1), alt="x"), TypeError, PAIRS + "tensor([1.])"),
+        (lambda: matrices(("x", [[1.0]]), alt="x"), TypeError, PAIRS + "('x', [[1.0]])"),
+        (
+            lambda: matrices(("x", torch.ones(2)), alt="x"),
+            ValueError,
+            "'x' must have two axes and an entry, got shape (2,)",
+        ),
+        (
+            lambda: matrices(("x", torch.ones(0, 2)), alt="x"),
+            ValueError,
+            "'x' must have two axes and an entry, got shape (0, 2)",
+        ),
+        (
+            lambda: matrices(("x", torch.ones(2, 2) * 1j), alt="x"),
+            TypeError,
+            "'x' must hold real numbers, got torch.complex64",
+        ),
+        (
+            lambda: matrices(GOOD, alt="x", digits=-1),
+            ValueError,
+            "digits must be an integer, 0 or more, got -1",
+        ),
+        (
+            lambda: matrices(GOOD, ("y", torch.ones(1, 3)), alt="x", highlight=1),
+            ValueError,
+            "highlight must be an integer from 0 to 0, got 1",
+        ),
+        (lambda: figure(0), ValueError, "rows must be a positive integer, got 0"),
+        (lambda: figure(1, "2"), ValueError, "columns must be a positive integer, got '2'"),
+        (lambda: figure(width=-1), ValueError, "width must be positive, in inches, got -1"),
+        (lambda: figure(height=torch.inf), ValueError, "height must be finite, got inf"),
+        (
+            lambda: figure(figsize=(3, 3)),
+            TypeError,
+            "figure has no option 'figsize', only columns, gridspec_kw, height, height_ratios, "
+            "rows, sharex, sharey, squeeze, subplot_kw, width, width_ratios",
+        ),
+        (
+            lambda: themed(figure(), "x"),
+            TypeError,
+            "fig must be a matplotlib Figure, the first that figure() gives, got tuple",
+        ),
+        (lambda: themed(figure()[0], None), TypeError, "alt must be a str, got NoneType"),
+        (
+            lambda: source(len),
+            TypeError,
+            "expected a function or a class written in Python, got builtin_function_or_method "
+            "<built-in function len>",
+        ),
+        (
+            lambda: source(3),
+            TypeError,
+            "expected a function or a class written in Python, got int 3",
+        ),
+    ],
+)
+def test_bad_input(call, error, message):
+    with refuses(error, message):
+        call()
+
+
+def test_options_go_to_the_axes():
+    _, axes = figure(2, 3, sharex=True, squeeze=False)
+    assert axes.shape == (2, 3)
 
 
 def test_source_is_code_without_docstrings():

@@ -18,6 +18,7 @@ from hydra_lib.timing import (
 )
 from hydra_lib.timing import measurement as timing
 from hydra_lib.timing import sampling as stopwatch
+from tests.refusal import refuses
 
 QUICK = {"budget": 0.002}
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
@@ -206,11 +207,24 @@ def test_work_that_ran_elsewhere_than_asked_is_not_timed():
             TypeError,
             "inputs must be a tuple or a list of tuples, got a list with Tensor",
         ),
+        (
+            lambda fn: compare(fn, fn, 3),
+            TypeError,
+            "inputs must be a tuple or a list of tuples, got int",
+        ),
+        (lambda fn: bench(3), TypeError, "expected a function to time, got 3"),
+        (lambda fn: compare(fn, None, (1,)), TypeError, "expected a function to time, got None"),
+        (lambda fn: bench(fn, 1.0, budget="1"), TypeError, "budget must be a number, got str"),
+        (
+            lambda fn: bench(fn, 1.0, device="gpu"),
+            ValueError,
+            "device must be cpu or cuda, got 'gpu'",
+        ),
     ],
 )
 def test_bad_input_is_refused_before_any_call(call, error, text):
     fn = Counted(torch.clone)
-    with pytest.raises(error, match=exactly(text)):
+    with refuses(error, text):
         call(fn)
     assert fn.calls == 0
 

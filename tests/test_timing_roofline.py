@@ -5,9 +5,11 @@ import pytest
 import torch
 
 from hydra_lib.timing import roofline
+from hydra_lib.timing.accuracy import tolerance_for
 from hydra_lib.timing.environment import NoCudaError, environment_of
 from hydra_lib.timing.measurement import Timing
 from hydra_lib.timing.roofline import Ceilings, ceilings_of, measure_ceilings, place
+from tests.refusal import refuses
 
 
 def timed(seconds, flops=None, bytes=None):
@@ -92,3 +94,17 @@ def test_cuda_ceilings():
     found = measure_ceilings("cuda", torch.bfloat16, budget=0.5)
     assert found.copy.gb_per_s > 100
     assert found.matmul.tflop_per_s > 1
+
+
+def test_place_refuses_what_is_no_number_or_was_not_counted():
+    copy = Timing(1.0, 1.0, 1.0, 0.0, 9, "float32", False, None, 8, environment_of())
+    with refuses(TypeError, "seconds must be a number, got str"):
+        place(Ceilings(copy, copy), 1, 1, "1")
+    with refuses(TypeError, "ceilings must be a Ceilings, got int"):
+        place(3, 1, 1, 1.0)
+    with refuses(ValueError, "ceilings must have counted the matmul's flops and the copy's bytes"):
+        place(Ceilings(copy, copy), 1, 1, 1.0)
+    with refuses(TypeError, "dtype must be a dtype, got str"):
+        measure_ceilings("cpu", "float32")
+    with refuses(TypeError, "dtype must be a dtype, got str"):
+        tolerance_for("float32")

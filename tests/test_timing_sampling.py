@@ -223,7 +223,7 @@ def test_quantiles_are_ordered_and_do_not_depend_on_the_order(values, random):
     assert min(values) <= p20 <= p50 <= p80 <= max(values)
     assert width >= 0
     shuffled = random.sample(values, len(values))
-    assert quantiles(np.array(shuffled)) == [p20, p50, p80, width]
+    assert quantiles(np.array(shuffled)) == (p20, p50, p80, width)
 
 
 def test_sampling_stops_when_the_spread_is_known(clock):

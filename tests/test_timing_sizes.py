@@ -1,5 +1,5 @@
-import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,6 +17,7 @@ from hydra_lib.timing.exact import (
 )
 from hydra_lib.timing.memory import peak_bytes
 from hydra_lib.timing.sizes import AttentionSize
+from tests.refusal import refuses, unhooked
 
 SIZE = AttentionSize(B=2, h=3, T=7, head_dim=5)
 
@@ -25,7 +26,7 @@ SIZE = AttentionSize(B=2, h=3, T=7, head_dim=5)
 def test_a_size_is_four_positive_integers(bad):
     ((name, value),) = bad.items()
     text = f"{name} must be a positive integer, got {value!r}"
-    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+    with refuses(ValueError, text):
         AttentionSize(**{"B": 1, "h": 1, "T": 1, "head_dim": 1} | bad)
 
 
@@ -63,6 +64,13 @@ def test_tensors_are_views_of_the_width_or_packed():
     assert SIZE.tensors(torch.float16)[3].dtype == torch.float16
 
 
+def test_a_size_of_numpys_integers_is_a_size():
+    with unhooked():
+        size = AttentionSize(np.int64(2), 3, np.int8(5), 7)
+    assert size == AttentionSize(2, 3, 5, 7)
+    assert type(size.T) is int
+
+
 def test_attention_is_the_books():
     q, k, v, gradient = SIZE.tensors(torch.float64)
     plain = scaled_dot_product_attention(q, k, v, causal_mask(7))
@@ -84,7 +92,12 @@ def test_the_exact_answer_is_float64_whatever_comes():
     q, k, v, gradient = SIZE.tensors(torch.bfloat16)
     wide = exact_attention(q.double(), k.double(), v.double())
     assert torch.equal(exact_attention(q, k, v), wide)
-    assert {x.dtype for x in exact_gradients(q, k, v, gradient)} == {torch.float64}
+    found = exact_gradients(q, k, v, gradient)
+    assert {x.dtype for x in found} == {torch.float64}
+    for x, y in zip(
+        found, exact_gradients(*(x.double() for x in (q, k, v, gradient))), strict=True
+    ):
+        assert torch.equal(x, y)
 
 
 def test_missing_rows_are_seen():

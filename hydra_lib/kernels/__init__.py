@@ -12,6 +12,7 @@ in the same places, and the way to step through a kernel without a GPU.
 """
 
 from importlib import import_module
+from typing import Any
 
 __all__ = ["NoTritonError", "flash_attention", "launch_grid", "online_softmax", "tiled_matmul"]
 
@@ -27,7 +28,7 @@ class NoTritonError(ImportError):
     """A kernel was asked for where Triton cannot be imported, or is older than 3.4."""
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -33,7 +33,7 @@ def choose_levels(m: int, k: int, n: int, dtype: torch.dtype, device: torch.devi
         return 0
     if device.type == "cpu":
         crossover *= torch.get_num_threads()
-    smallest, levels = min(m, k, n), 0
+    smallest, levels = float(min(m, k, n)), 0
     while smallest >= crossover:
         smallest, levels = smallest / 2, levels + 1
     return levels

@@ -118,7 +118,8 @@ def _peel(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, sides: tuple, work:
     """``c = a b`` for matrices: the blocks, then what is left of k, m and n."""
     (m, k, n), levels = sides, len(work)
     corner = c[:m, :n]
-    _winograd(*(_blocks(x, levels) for x in (a[:m, :k], b[:k, :n], corner)), work)
+    left, right = _blocks(a[:m, :k], levels), _blocks(b[:k, :n], levels)
+    _winograd(left, right, _blocks(corner, levels), work)
     if k < a.shape[1]:
         corner.addmm_(a[:m, k:], b[k:, :n])
     if m < a.shape[0]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from numbers import Number
+from typing import Any
 
 import numpy as np
 import torch
+
+from hydra_lib import _checks
 
 __all__ = [
     "FailedCheckError",
@@ -36,7 +39,7 @@ def leaves(results: object) -> list:
     return []
 
 
-def to_float64(argument: object) -> object:
+def to_float64(argument: Any) -> Any:
     """A floating or complex tensor or array in float64 or complex128; anything else unchanged.
 
     A tensor that requires a gradient comes back as a leaf that requires its own.
@@ -72,6 +75,7 @@ def tolerance_for(dtype: torch.dtype) -> float:
     >>> tolerance_for(torch.float32) == 32 * 2.0**-23
     True
     """
+    _checks.instance("dtype", dtype, torch.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         return 0.0
     eps = torch.finfo(dtype).eps

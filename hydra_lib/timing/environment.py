@@ -28,7 +28,10 @@ def environment_of(device: str | torch.device = "cpu") -> dict:
     >>> environment_of()["versions"]["torch"] == torch.__version__
     True
     """
-    device = torch.device(device)
+    try:
+        device = torch.device(device)
+    except (RuntimeError, TypeError):  # torch lists a dozen devices, of which two can be timed
+        raise ValueError(f"device must be cpu or cuda, got {device!r}") from None
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f"device must be cpu or cuda, got {device}")
     if device.type == "cuda" and not torch.cuda.is_available():
@@ -37,14 +40,14 @@ def environment_of(device: str | torch.device = "cpu") -> dict:
     if (info := Path("/proc/cpuinfo")).exists():  # elsewhere the platform's own word must do
         lines = info.read_text().splitlines()
         cpu = next((x.partition(": ")[2] for x in lines if x.startswith("model name")), cpu)
-    versions = {
+    versions: dict[str, str | None] = {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
     }
     for name in ("numpy", "triton"):  # asked without importing them
         found = next(iter(metadata.distributions(name=name)), None)
-        versions[name] = found and found.version
+        versions[name] = found.version if found else None
     matmul = torch.backends.cuda.matmul
     # Since torch 2.9 the older flag cannot be read once the newer setting has been used.
     newer = getattr(matmul, "fp32_precision", None)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 
 __all__ = [
     "attend_causally",
@@ -12,6 +12,8 @@ __all__ = [
     "forward_and_backward",
     "row_error",
 ]
+
+Heads = Float[torch.Tensor, "B h T d_k"]
 
 
 def attend_causally(
@@ -33,7 +35,7 @@ def attend_causally(
     return weights @ v  # (..., T, T) x (..., T, d_v) -> (..., T, d_v)
 
 
-def exact_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+def exact_attention(q: Heads, k: Heads, v: Heads) -> Float64[torch.Tensor, "B h T d_k"]:
     """Causal attention in float64, one (T, T) matrix in memory at a time.
 
     >>> exact_attention(*torch.ones(3, 1, 1, 2, 4)).dtype
@@ -46,9 +48,7 @@ def exact_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.
     return out
 
 
-def exact_gradients(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, gradient: torch.Tensor
-) -> tuple:
+def exact_gradients(q: Heads, k: Heads, v: Heads, gradient: Heads) -> tuple:
     """The output in float64, and the gradients of q, k and v for that ``gradient`` of it.
 
     >>> len(exact_gradients(*torch.ones(4, 1, 1, 2, 4)))
@@ -73,7 +73,9 @@ def forward_and_backward(attend: Callable) -> Callable:
     return run
 
 
-def row_error(result: torch.Tensor, exact: torch.Tensor) -> float:
+def row_error(
+    result: Float[torch.Tensor, "*rows d"], exact: Float[torch.Tensor, "*rows d"]
+) -> float:
     """The largest ``‖result − exact‖ / max(‖exact‖, m)`` of all rows, m the median ‖exact‖.
 
     Later rows of causal attention are means of many values and therefore small: the largest error

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from hydra_lib import _checks
 from hydra_lib.timing.exact import attend_causally
 
 __all__ = [
@@ -36,10 +37,11 @@ LOOP_LIMIT = 2**22
 Heads = Float[torch.Tensor, "B h T d_k"]
 
 
-def python_loops(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Heads:
+def python_loops(q: Heads, k: Heads, v: Heads) -> Heads:
     """One number after the other, in Python's own floats: the sums as they are written down.
 
-    Raises ValueError unless q, k and v are of one shape (B, h, T, d_k), dtype and device.
+    Raises TypeError for what is no tensor; ValueError unless q, k and v are of one shape
+    (B, h, T, d_k), floating dtype and device.
     """
     check_heads(q, k, v)
     heads = zip(*(x.flatten(0, 1).tolist() for x in (q, k, v)), strict=True)
@@ -64,7 +66,7 @@ def attend_one_head(q: list, k: list, v: list) -> list:
     return out
 
 
-def one_by_one(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Heads:
+def one_by_one(q: Heads, k: Heads, v: Heads) -> Heads:
     """One head after the other: two matrix products each, and what lies between them.
 
     Raises as :func:`python_loops`.
@@ -75,7 +77,7 @@ def one_by_one(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Heads:
     return torch.stack([attend_causally(*one) for one in heads]).unflatten(0, size)
 
 
-def all_at_once(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Heads:
+def all_at_once(q: Heads, k: Heads, v: Heads) -> Heads:
     """All heads in one batched product; all their (T, T) matrices stand in memory.
 
     Raises as :func:`python_loops`.
@@ -84,7 +86,7 @@ def all_at_once(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Heads:
     return attend_causally(q, k, v)
 
 
-def sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, backend: SDPBackend) -> Heads:
+def sdpa(q: Heads, k: Heads, v: Heads, backend: SDPBackend) -> Heads:
     """torch's ``scaled_dot_product_attention``, held to one ``backend``.
 
     Raises as :func:`python_loops`, and torch's RuntimeError where the backend refuses.
@@ -94,9 +96,7 @@ def sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, backend: SDPBackend)
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-def triton_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, split_queries: bool = True
-) -> Heads:
+def triton_attention(q: Heads, k: Heads, v: Heads, split_queries: bool = True) -> Heads:
     """This book's own kernel; with ``split_queries`` a program for each block of query rows.
 
     Raises as :func:`python_loops`, and as ``hydra_lib.kernels.flash_attention``.
@@ -138,7 +138,7 @@ LADDER = {rung.name: rung for rung in _RUNGS}
 _ON_CUDA = ("SDPA efficient", "SDPA cuDNN", "Triton, one program a head", "Triton")
 
 
-def refusal(name: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> str | None:
+def refusal(name: str, q: Heads, k: Heads, v: Heads) -> str | None:
     """Why a rung does not run on these tensors, or None: it was called once, and it does.
 
     The reason is the kernel's own where it gives one. Memory that does not suffice is a reason
@@ -178,6 +178,8 @@ def refusal(name: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> str
 
 def check_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
     """Refuse q, k and v that are not of one shape (B, h, T, d_k), floating dtype and device."""
+    for argument, x in (("q", q), ("k", k), ("v", v)):
+        _checks.tensor(argument, x)
     about = [(tuple(x.shape), x.dtype, str(x.device)) for x in (q, k, v)]
     if len(set(about)) > 1 or q.ndim != 4 or 0 in q.shape or not q.is_floating_point():
         got = ", ".join(f"{shape} {dtype} on {device}" for shape, dtype, device in about)

@@ -11,6 +11,7 @@ from html import escape
 
 import torch
 
+from hydra_lib import _checks
 from hydra_lib.timing.accuracy import FailedCheckError, as_tensor, check, to_float64
 from hydra_lib.timing.display import machine, percent, quantity
 from hydra_lib.timing.environment import environment_of
@@ -132,15 +133,16 @@ def bench(
     :class:`hydra_lib.timing.sampling.NothingToWaitForError` and
     :class:`hydra_lib.timing.sampling.EmptyWorkloadError`;
     ValueError for work that ran elsewhere than asked or where it cannot be timed, and for
-    numbers below 0; TypeError for inputs that are not tuples.
+    numbers below 0; TypeError for inputs that are not tuples, and for what is no function or
+    no number.
 
     >>> bench(torch.add, torch.ones(1000), 1.0, flops=1000, budget=0.01).dtype
     'float32'
     """
     if args and inputs is not None:
         raise TypeError("give the arguments after fn or as inputs, not both")
-    _refuse(device, flops=flops, bytes=bytes, budget=budget, precision=precision)
-    sets, devices = argument_sets(args if inputs is None else inputs), set()
+    _refuse((fn,), device, flops=flops, bytes=bytes, budget=budget, precision=precision)
+    sets, devices = argument_sets(args if inputs is None else inputs), set[torch.device]()
     for arguments in sets:
         results = first_call("fn", fn, arguments, devices)
     where, dtype = device_of(devices, device), _dtypes(results[:1])
@@ -176,12 +178,14 @@ def compare(
     >>> compare(lambda x: x + x, lambda x: 2 * x, (x,), budget=0.01).candidate_error
     0.0
     """
-    _refuse(device, flops=flops, bytes=bytes, budget=budget, precision=precision)
-    sets, devices, errors = argument_sets(inputs), set(), {"reference": 0.0, "candidate": 0.0}
+    fns = (reference, candidate)
+    _refuse(fns, device, flops=flops, bytes=bytes, budget=budget, precision=precision)
+    sets, devices = argument_sets(inputs), set[torch.device]()
+    errors = {"reference": 0.0, "candidate": 0.0}
     for arguments in sets:
         wide = [to_float64(x) for x in arguments]
         # The candidate runs before the answer is anywhere in memory: it must not find it there.
-        calls = (
+        calls: tuple[tuple, ...] = (
             ("candidate", candidate, arguments, devices),
             ("exact", exact or reference, wide, set()),
             ("reference", reference, arguments, devices),
@@ -196,17 +200,22 @@ def compare(
     where, dtype = device_of(devices, device), theirs.partition(",")[0]
     del wide, calls, got  # they would hold memory while the functions are timed
     times = sample([reference, candidate], sets, stopwatch(where, flush), budget, precision)
-    rest = (times.shape[1], dtype, flush, flops, bytes, environment_of(where))
-    both = [Timing(*quantiles(t), *rest) for t in times]
+    about = environment_of(where)
+    one, two = (
+        Timing(*quantiles(t), times.shape[1], dtype, flush, flops, bytes, about) for t in times
+    )
     ratios = quantiles(times[0] / times[1])
-    return Comparison(*ratios, *both, *errors.values())
+    return Comparison(*ratios, one, two, errors["reference"], errors["candidate"])
 
 
-def _refuse(device: Device, **numbers: Count) -> None:
+def _refuse(fns: tuple, device: Device, **numbers: Count) -> None:
+    for fn in fns:
+        if not callable(fn):
+            raise TypeError(f"expected a function to time, got {_checks.shown(fn)}")
     if device is not None:
         environment_of(device)  # raises NoCudaError
     for name, value in numbers.items():
-        if value is not None and not 0 <= value < float("inf"):
+        if value is not None and not 0 <= _checks.number(name, value) < float("inf"):
             raise ValueError(f"{name} must be finite and at least 0, got {value}")
 
 

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 import torch
 
+from hydra_lib import _checks
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.timing.measurement import Timing, bench
 
@@ -52,6 +53,7 @@ def measure_ceilings(
     Raises :class:`hydra_lib.timing.environment.NoCudaError` for CUDA where there is none,
     ValueError for a dtype that is not floating.
     """
+    _checks.instance("dtype", dtype, torch.dtype)
     if not dtype.is_floating_point:
         raise ValueError(f"dtype must be floating, got {dtype}")
     environment_of(device)  # raises NoCudaError before memory is asked for
@@ -79,10 +81,16 @@ def place(ceilings: Ceilings, flops: int | float, bytes: int | float, seconds: f
 
     Raises ValueError unless bytes > 0, seconds > 0 and flops ≥ 0.
     """
+    _checks.instance("ceilings", ceilings, Ceilings)
+    for name, value in (("flops", flops), ("bytes", bytes), ("seconds", seconds)):
+        _checks.number(name, value)
     if not (bytes > 0 and seconds > 0 and flops >= 0):
         got = f"flops={flops}, bytes={bytes}, seconds={seconds}"
         raise ValueError(f"bytes and seconds must be positive, flops not negative: got {got}")
-    peak, bandwidth = ceilings.matmul.tflop_per_s * 1e12, ceilings.copy.gb_per_s * 1e9
+    if ceilings.matmul.flops is None or ceilings.copy.bytes is None:
+        raise ValueError("ceilings must have counted the matmul's flops and the copy's bytes")
+    peak = ceilings.matmul.flops / ceilings.matmul.p50
+    bandwidth = ceilings.copy.bytes / ceilings.copy.p50
     moving, computing = bytes / bandwidth, flops / peak
     return {
         "intensity": flops / bytes,

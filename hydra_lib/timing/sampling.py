@@ -38,6 +38,9 @@ def argument_sets(inputs: tuple | list) -> list[tuple]:
     >>> argument_sets((1, 2))
     [(1, 2)]
     """
+    if not isinstance(inputs, tuple | list):
+        kind = type(inputs).__name__
+        raise TypeError(f"inputs must be a tuple or a list of tuples, got {kind}")
     sets = [inputs] if isinstance(inputs, tuple) else inputs
     if not sets:
         raise EmptyWorkloadError("nothing to time: inputs is an empty list")
@@ -136,13 +139,14 @@ def spread(values: np.ndarray) -> float:
     return float((ordered[high] - ordered[low]) / 2 / np.median(values))
 
 
-def quantiles(values: np.ndarray) -> list[float]:
+def quantiles(values: np.ndarray) -> tuple[float, float, float, float]:
     """The quantiles 0.2, 0.5 and 0.8 (interpolated), and the :func:`spread`.
 
     >>> quantiles(np.array([8.0, 9.0, 10.0, 11.0, 14.0, 16.0]))[:3]
-    [9.0, 10.5, 14.0]
+    (9.0, 10.5, 14.0)
     """
-    return [*np.quantile(values, (0.2, 0.5, 0.8)).tolist(), spread(values)]
+    p20, p50, p80 = np.quantile(values, (0.2, 0.5, 0.8)).tolist()
+    return p20, p50, p80, spread(values)
 
 
 def sample(
@@ -165,7 +169,8 @@ def sample(
         for fn in fns:
             seconds(fn, sets[warm % len(sets)])
         warm += 1
-    rounds, look, start = [], 20, time.perf_counter()
+    rounds: list[list[float]] = []
+    look, start = 20, time.perf_counter()
     while True:
         turn, which = divmod(len(rounds), len(sets))
         times = [0.0] * len(fns)

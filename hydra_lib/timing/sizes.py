@@ -4,6 +4,7 @@ import dataclasses
 
 import torch
 
+from hydra_lib import _checks
 from hydra_lib.heads import split_heads
 
 __all__ = ["AttentionSize"]
@@ -26,8 +27,7 @@ class AttentionSize:
 
     def __post_init__(self) -> None:
         for name, value in dataclasses.asdict(self).items():
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}")
+            object.__setattr__(self, name, _checks.integer(name, value))
 
     @property
     def d_model(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
 import torch
 
@@ -24,7 +25,7 @@ def measure(
     device: str | torch.device = "cpu",
     *,
     backward: bool = False,
-    **how: object,
+    **how: Any,
 ) -> dict:
     """Check one kernel against float64, then time it alone: one row.
 
@@ -53,7 +54,7 @@ def measure_pair(
     *,
     backward: bool = False,
     tensors: tuple | None = None,
-    **how: object,
+    **how: Any,
 ) -> tuple[dict, dict]:
     """Check two kernels against float64, then time them in pairs: two rows, the reference's first.
 
@@ -71,13 +72,15 @@ def measure_pair(
         return answer.pop()  # asked for once, and not kept while the kernels are timed
 
     del exact
-    found = compare(*calls, tensors, exact=known, tolerance=tolerance(dtype), device=device, **how)
-    rows = pair_rows(
+    found = compare(
+        calls[0], calls[1], tensors, exact=known, tolerance=tolerance(dtype), device=device, **how
+    )
+    first, second = rows = pair_rows(
         group, (reference.name, candidate.name), asdict(size), found, backward=backward
     )
     for one, kernel, call in zip(rows, both, calls, strict=True):
         one |= _counts(kernel, size, dtype, backward) | {"peak_bytes": _peak(call, tensors)}
-    return tuple(rows)
+    return first, second
 
 
 def climb(
@@ -87,7 +90,7 @@ def climb(
     *,
     reference: str = "all heads at once",
     backward: bool = False,
-    **how: object,
+    **how: Any,
 ) -> tuple[list[dict], list[dict]]:
     """The whole ladder at one size: a row for each rung that runs there, in pairs with one of them.
 

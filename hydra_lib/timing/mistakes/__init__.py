@@ -3,6 +3,7 @@
 Nothing here is to be imitated: :func:`hydra_lib.timing.measurement.bench` makes none of them.
 """
 
+from collections.abc import Callable
 from subprocess import SubprocessError
 
 from hydra_lib.timing.environment import environment_of
@@ -24,7 +25,7 @@ __all__ = [
     "unpaired",
 ]
 
-MISTAKES = {
+MISTAKES: dict[str, Callable[..., Mistake]] = {
     "no synchronize": no_synchronize,
     "cold start": cold_start,
     "TF32": tf32,

@@ -53,7 +53,8 @@ def repeat(once: Callable, device: torch.device, budget: int | float) -> list:
     On CUDA nothing is left waiting from one call to the next.
     """
     wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    found, start = [], time.perf_counter()
+    found: list = []
+    start = time.perf_counter()
     while len(found) < 7 or time.perf_counter() - start < budget:
         wait()
         found.append(once())

@@ -52,9 +52,13 @@ def allocation(device: str = "cpu", size: int = 2**26, budget: int | float = 0.5
     if where.type == "cpu":
         return Mistake("allocation", *ways, fresh, right)
 
+    def added() -> None:
+        torch.add(x, 1.0)
+        torch.cuda.synchronize(where)
+
     def emptied() -> float:
         torch.cuda.empty_cache()
-        return since(lambda: (torch.add(x, 1.0), torch.cuda.synchronize(where)))
+        return since(added)
 
     wrong = float(np.median(repeat(emptied, where, budget)))
     return Mistake("allocation", *ways, wrong, right, more={"reused": fresh})
@@ -114,4 +118,6 @@ def threads(device: str = "cpu", n: int = 1024, budget: int | float = 0.5) -> Mi
             found.append(bench(torch.mm, a, a, budget=budget).p50)
     finally:
         torch.set_num_threads(before)
-    return Mistake("threads", "all threads", "one thread", *found, more={"threads": everyone})
+    return Mistake(
+        "threads", "all threads", "one thread", found[0], found[1], more={"threads": everyone}
+    )
