@@ -100,3 +100,14 @@ def test_a_query_with_no_key_sends_back_zeros():
     assert (got.grad_q[4] == 0).all()
     for one, two in zip(got, (plain.grad_q, plain.grad_k, plain.grad_v), strict=True):
         torch.testing.assert_close(one, two)
+
+
+def test_causal_in_blocks():
+    square = (x[:Tk] for x in inputs())  # as many queries as keys
+    q, k, v, *_, grad_output = square
+    steps = trace(q, k, v, causal=True)
+    kept = steps.output, log_partition(steps.masked)
+    got = attention_backward_recomputed(q, k, v, *kept, grad_output, causal=True, block=3)
+    plain = attention_backward(q, k, v, grad_output, causal=True)
+    for one, two in zip(got, (plain.grad_q, plain.grad_k, plain.grad_v), strict=True):
+        torch.testing.assert_close(one, two)
