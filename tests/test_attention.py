@@ -414,3 +414,13 @@ def test_the_trace_has_no_frozen_limit(temperature):
     message = f"temperature must lie in (0, ∞], since the trace divides by it, got {temperature}"
     with refuses(ValueError, message):
         trace(*GOOD, temperature=temperature)
+
+
+@pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention, trace])
+def test_values_with_an_axis_more_must_broadcast(attend):
+    message = (
+        "expected q (…, Tq, d_k), k (…, Tk, d_k) and v (…, Tk, d_v), no axis of length 0 and "
+        "leading axes that broadcast, got (2, 5, 3), (2, 7, 3) and (2, 3, 7, 11)"
+    )
+    with refuses(ValueError, message):
+        attend(random(2, 5, 3), random(2, 7, 3), random(2, 3, 7, 11))

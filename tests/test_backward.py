@@ -563,3 +563,8 @@ def test_a_layer_with_other_steps_is_refused():
     layer = Turned(HeadConfig(h * d, h), generator=torch.Generator().manual_seed(0))
     with pytest.raises(TypeError, match=r"^layer must be a plain MultiHeadAttention, got Turned$"):
         multi_head_backward(layer, X, X, X, X)
+
+
+def test_flops_refuse_a_number_for_a_flag():
+    with refuses(TypeError, "recompute must be True or False, got 1"):
+        backward_flops(5, 7, 3, 11, recompute=1)

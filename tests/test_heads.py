@@ -263,3 +263,8 @@ def test_a_strided_input_can_be_split():
 def test_bad_input(call, error, message):
     with refuses(error, message):
         call()
+
+
+def test_merge_refuses_a_list():
+    with refuses(TypeError, "x must be a torch tensor, got list"):
+        merge_heads([[[1.0]]])

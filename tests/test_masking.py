@@ -122,3 +122,15 @@ def test_dtype_is_kept(dtype):
 def test_bad_input(call, error, message):
     with refuses(error, message):
         call()
+
+
+def test_padding_refuses_a_length_beyond_memory():
+    with refuses(ValueError, f"length must leave room in memory, got {2**62} numbers"):
+        padding_mask(torch.tensor([1]), 2**62)
+
+
+def test_padding_stays_on_the_device_of_the_lengths():
+    lengths = torch.tensor([2])
+    with torch.device("meta"):  # the only second device that every machine has
+        mask = padding_mask(lengths, 3)
+    assert mask.tolist() == [[[True, True, False]]]

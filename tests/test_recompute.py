@@ -87,3 +87,27 @@ def test_bad_input(changed, error, message):
     arguments = {"output": OUT, "log_z": LOG_Z, "grad_output": OUT, "block": 64} | changed
     with refuses(error, message):
         attention_backward_recomputed(Q, K, V, **arguments)
+
+
+def test_a_query_with_no_key_sends_back_zeros():
+    q, k, v, *_, grad_output = inputs()
+    mask = torch.ones(Tq, Tk).bool()
+    mask[4] = False
+    steps = trace(q, k, v, mask)
+    kept = steps.output, log_partition(steps.masked)
+    got = attention_backward_recomputed(q, k, v, *kept, grad_output, mask, block=3)
+    plain = attention_backward(q, k, v, grad_output, mask)
+    assert (got.grad_q[4] == 0).all()
+    for one, two in zip(got, (plain.grad_q, plain.grad_k, plain.grad_v), strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_causal_in_blocks():
+    square = (x[:Tk] for x in inputs())  # as many queries as keys
+    q, k, v, *_, grad_output = square
+    steps = trace(q, k, v, causal=True)
+    kept = steps.output, log_partition(steps.masked)
+    got = attention_backward_recomputed(q, k, v, *kept, grad_output, causal=True, block=3)
+    plain = attention_backward(q, k, v, grad_output, causal=True)
+    for one, two in zip(got, (plain.grad_q, plain.grad_k, plain.grad_v), strict=True):
+        torch.testing.assert_close(one, two)

@@ -31,6 +31,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CORE = "aggregation masking boltzmann scaling attention heads multihead rotary backward recompute"
+ALSO = {"recompute": ["tests/test_backward.py"]}  # one table of cases for both gradients
 SWAPS = {
     "Lt": ["LtE", "GtE"], "LtE": ["Lt", "Gt"], "Gt": ["GtE", "LtE"], "GtE": ["Gt", "Lt"],
     "Eq": ["NotEq"], "NotEq": ["Eq"], "Is": ["IsNot"], "IsNot": ["Is"], "In": ["NotIn"],
@@ -163,7 +164,7 @@ def passes(copy: Path, files: list[str], limit: float) -> tuple[bool, float]:
 
 def examine(name: str, copy: Path, sample: int | None, seed: int) -> None:
     module = Path("hydra_lib", *name.split(".")).with_suffix(".py")
-    files = [f"tests/test_{name.replace('.', '_')}.py", str(module)]
+    files = [f"tests/test_{name.replace('.', '_')}.py", str(module), *ALSO.get(name, [])]
     source = (copy / module).read_text("utf-8")
     passed, seconds = passes(copy, files, 600)
     if not passed:

@@ -10,6 +10,7 @@ import yaml
 from sphinx.util.docutils import SphinxDirective
 
 FILE = Path(__file__).parents[1] / "claims.yml"
+PROVED = ("thm-", "prop-", "lem-", "cor-", "def-")  # labels of proofs; all others are headings
 
 
 def load(path: Path = FILE) -> dict[str, dict]:
@@ -28,7 +29,7 @@ def row(claim: dict) -> str:
     verdict = f"**{verdict}**" if goes_on else f"**{verdict}.**"
     space = "" if re.match("[,:;]", sentence) else " "
     links = ", ".join(
-        f"{{prf:ref}}`{label}`" if label.startswith(("thm-", "prop-")) else f"{{ref}}`{label}`"
+        f"{{prf:ref}}`{label}`" if label.startswith(PROVED) else f"{{ref}}`{label}`"
         for label in claim["evidence"]
     )
     told = f"{verdict}{space}{sentence}".strip()
