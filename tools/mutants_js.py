@@ -76,7 +76,7 @@ def mutants(text: str) -> list[tuple[int, str, str]]:
         ]
         for changed in new + ([""] if STATEMENT.match(line) else []):
             found.append((n + 1, changed, "\n".join([*lines[:n], changed, *lines[n + 1 :]])))
-    return found
+    return list(dict.fromkeys(found))
 
 
 class Only:
