@@ -197,7 +197,8 @@ def in_javascript(module, expression, cases):
 
     task = {"source": bundle(module), "expression": expression, "cases": cases}
     node, _ = compute_driver_executable()
-    done = subprocess.run([node, "-e", RUN], input=json.dumps(task), capture_output=True, text=True)
+    about = {"input": json.dumps(task), "capture_output": True, "encoding": "utf-8"}
+    done = subprocess.run([node, "-e", RUN], **about)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -9,6 +9,7 @@ that can be seen.
 """
 
 import argparse
+import importlib
 import os
 import random
 import re
@@ -17,7 +18,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import playwright.sync_api  # noqa: F401  slow to import, so once
+import anywidget  # noqa: F401  slow to import, hence before the first fork
+import hypothesis  # noqa: F401
+import playwright.sync_api  # noqa: F401
 import pytest
 import torch  # noqa: F401
 
@@ -52,6 +55,9 @@ SWAPS = [
     (r"(?<![\w.₀-₉])\d+(?![\w.])", lambda m: str(int(m[0]) + 1)),
     (r'"[^"\n]+"', lambda m: m[0][:-1] + 'X"'),
 ]  # fmt: skip
+# Types are checked elsewhere; what was imported before a fork is not pytest's to rewrite.
+OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-o", "addopts="]
+OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 STATEMENT = re.compile(r"^ +[\w.]+(\(|\[| [-+*|?]*= ).*;$")
 
 
@@ -70,7 +76,7 @@ def mutants(text: str) -> list[tuple[int, str, str]]:
         ]
         for changed in new + ([""] if STATEMENT.match(line) else []):
             found.append((n + 1, changed, "\n".join([*lines[:n], changed, *lines[n + 1 :]])))
-    return found
+    return list(dict.fromkeys(found))
 
 
 class Only:
@@ -86,18 +92,21 @@ class Only:
         items[:] = called if self.pure else called + opened
 
 
-def survives(folder: Path, file: str, pure: bool) -> bool:
-    """Whether its tests pass in the copy; in a child, so that each reads the copy anew."""
+def survives(file: str, pure: bool) -> bool:
+    """Whether its tests pass; in a child, which reads anew what depends on the JavaScript."""
     if child := os.fork():
         return os.waitpid(child, 0)[1] == 0
-    os.chdir(folder)
-    sys.path.insert(0, str(folder))
     log = os.open("out.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    for name in [name for name in sys.modules if name.startswith(("hydra_lib.widgets", "tests"))]:
+        del sys.modules[name]
     own = TESTS.get(file, [file.removesuffix(".js").removesuffix("_widget")])
     tests = [f"tests/test_widgets_{name}.py" for name in own] + ["tests/test_widgets.py"]
-    os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests], plugins=[Only(pure)]))
+    try:
+        os._exit(pytest.main([*OPTIONS, *tests], plugins=[Only(pure)]))
+    finally:
+        os._exit(9)  # a child must not go on where its parent does
 
 
 def main() -> None:
@@ -112,21 +121,22 @@ def main() -> None:
         for part in ("hydra_lib", "tests", "benchmarks", "book/_static", "pyproject.toml"):
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
             copy(ROOT / part, folder / part)
+        os.chdir(folder)
+        sys.path.insert(0, place)
+        importlib.import_module("hydra_lib.widgets")
         for path in sorted((folder / STATIC).glob("*.js")):
             if names and path.name not in names:
                 continue
             text = path.read_text("utf-8")
             pure = bool(PURE.search(text))
-            if not survives(folder, path.name, pure):
-                sys.exit(
-                    f"{path.name}: its tests fail unchanged\n{(folder / 'out.txt').read_text()}"
-                )
+            if not survives(path.name, pure):
+                sys.exit(f"{path.name}: its tests fail unchanged\n{Path('out.txt').read_text()}")
             every = mutants(text)
             count = min(asked.sample or len(every), len(every))
             killed = 0
             for line, changed, mutant in random.Random(asked.seed).sample(every, count):
                 path.write_text(mutant, "utf-8")
-                alive = survives(folder, path.name, pure)
+                alive = survives(path.name, pure)
                 killed += not alive
                 fate = "survived" if alive else "killed"
                 print(f"{fate:8} {path.name}:{line}: {changed.strip() or '(deleted)'}", flush=True)

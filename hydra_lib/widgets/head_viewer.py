@@ -82,7 +82,7 @@ class HeadViewerWidget(Widget):
         return proposal["value"]
 
 
-def check_document(text: str) -> None:
+def check_document(text: object) -> None:
     if not isinstance(text, str):
         raise TypeError(f"text must be a string, got {type(text).__name__}")
     encode(text)  # refuses other symbols

@@ -45,7 +45,7 @@ export class Reader {
   read(symbol) {
     const allowed = this.choices().map(([, symbols]) => symbols).join("");
     if ([...symbol].length !== 1 || !allowed.includes(symbol)) {
-      throw new Error(`after ${quoted(this.text)} comes one of ${quoted(allowed)}, got ${quoted(symbol)}`);
+      throw new Error(`symbol must be one of ${quoted(allowed)} after ${quoted(this.text)}, got ${quoted(symbol)}`);
     }
     const here = this.text.length;
     const last = this.text.at(-1) ?? "";
@@ -86,7 +86,7 @@ export function examine(text) {
   const length = [...text].length;
   const strange = [...new Set(text)].filter((symbol) => !SYMBOLS.includes(symbol))
     .sort((a, b) => a.codePointAt() - b.codePointAt());
-  const problem = strange.length > 0 ? `the symbols are ${SYMBOLS}, got ${strange.join(", ")}`
+  const problem = strange.length > 0 ? `text must be made of the symbols ${SYMBOLS}, got ${strange.slice(0, 40).join(", ")}`
     : length < 2 || length > LONGEST ? `text must have 2 to ${LONGEST} symbols, got ${length}`
       : text[0] !== "^" ? `text must start with ^, got ${text[0]}`
         : refused;
