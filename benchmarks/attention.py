@@ -93,7 +93,7 @@ class Ours(nn.Module):
         self.layer, self.causal = layer, causal
 
     def forward(self, x):
-        return self.layer(x, x, x, causal_mask(x.shape[1]) if self.causal else None)
+        return self.layer(x, x, x, causal=self.causal)
 
 
 class Direct(nn.Module):

@@ -4,6 +4,10 @@ At the top stand the functions of chapters 01 to 08, in the order of the book. B
 rooms, each named for its subject and loaded when it is first asked for: ``toy`` (a language and a
 model whose heads can be examined), ``matmul`` (Strassen), ``timing``, ``kernels`` (Triton),
 ``exercises``, ``widgets``, ``figures``, ``notebook`` and ``records``.
+
+The core takes torch tensors and gives torch tensors of the same dtype and device; a list or a NumPy
+array is refused with a sentence, never converted. Plain numbers may be Python's or NumPy's. Bad
+input is a TypeError or ValueError that names the argument, what was expected and what came.
 """
 
 from importlib import import_module

@@ -1,20 +1,20 @@
 """How a named tuple of steps is shown: what each one is, and its shape."""
 
 from html import escape
+from typing import Any
 
 
-def shape_table(steps: tuple) -> str:
+def shape_table(steps: Any) -> str:
     """Names and shapes, as text."""
     wide = max(map(len, steps._fields))
     rows = zip(steps._fields, steps, strict=True)
     return "\n".join(f"{name:<{wide}}  {tuple(tensor.shape)}" for name, tensor in rows)
 
 
-def html_table(steps: tuple) -> str:
+def html_table(steps: Any) -> str:
     """Names, formulas and shapes, as a notebook shows them."""
-    rows = [("step", "formula", "shape")]
+    lines = ["<th>step</th><th>formula</th><th>shape</th>"]
     for name, formula, tensor in zip(steps._fields, steps.formulas, steps, strict=True):
-        rows.append((name, formula, " × ".join(map(str, tensor.shape)) or "one number"))
-    rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-    rows[0] = rows[0].replace("td>", "th>")
-    return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+        cells = name, formula, " × ".join(map(str, tensor.shape)) or "one number"
+        lines.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
+    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"

@@ -12,8 +12,7 @@ from jaxtyping import Bool, Float
 
 from hydra_lib import _checks
 from hydra_lib._steps import html_table, shape_table
-from hydra_lib.attention import check_inputs, forbid, scores_of, widened
-from hydra_lib.boltzmann import probabilities
+from hydra_lib.attention import check_inputs, trace, widened
 from hydra_lib.heads import merge_heads, split_heads
 from hydra_lib.multihead import MultiHeadAttention, check_plain
 
@@ -65,11 +64,10 @@ def attention_backward(
     pass. Each gradient has the shape of its tensor: broadcast axes are summed. 16-bit types are
     computed in float32, and every step is rounded once.
 
-    Raises as the forward pass, TypeError for a ``grad_output`` of another dtype, ValueError for
-    another shape or device and for τ = 0, where the output jumps. Error: at most that of torch's
-    own gradient in the same dtype, twice over. Cost: :func:`backward_flops`
-    after one forward pass; 3·Tq·Tk numbers. Source: Dao et al. (2022), *FlashAttention*,
-    appendix B.2.
+    Raises as :func:`hydra_lib.attention.trace`, TypeError for a ``grad_output`` of another dtype,
+    ValueError for another shape or device and for τ = 0, where the output jumps. Error: at most
+    that of torch's own gradient in the same dtype, twice over. Cost: :func:`backward_flops` after
+    one forward pass; 3·Tq·Tk numbers. Source: Dao et al. (2022), *FlashAttention*, appendix B.2.
 
     >>> attention_backward(torch.ones(2, 3), torch.ones(5, 3), torch.ones(5, 7), torch.ones(2, 7))
     weights       (2, 5)
@@ -82,7 +80,7 @@ def attention_backward(
     """
     tau = check_backward(q, k, v, mask, causal, temperature, grad_output)
     dtype, (q, k, v, grad_output) = q.dtype, widened(q, k, v, grad_output)
-    weights = probabilities(forbid(scores_of(q, k), mask, causal), tau)
+    weights = trace(q, k, v, mask, causal, temperature=tau).weights
     steps = gradients_from_weights(q, k, v, weights, grad_output, tau)
     return AttentionGradients(*(x.to(dtype) for x in steps))
 

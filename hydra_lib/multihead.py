@@ -85,7 +85,7 @@ class MultiHeadAttention(nn.Module):
         if generator is not None:
             _checks.generator(generator)
         self.config = config
-        d, device = config.d_model, None if generator is None else generator.device
+        d, device = config.d_model, (generator or torch.empty(0)).device
         _checks.fits("config", d, d)
         for name in ("W_q", "W_k", "W_v", "W_o"):
             projection = nn.utils.skip_init(nn.Linear, d, d, bool(bias), device=device)

@@ -54,7 +54,7 @@ def attention_backward_recomputed(
     Other arguments and errors as :func:`hydra_lib.backward.attention_backward`, but scores are not
     looked at: NaN in, NaN out. ValueError for a ``block`` that is not a positive integer. Cost: one
     product more, :func:`hydra_lib.backward.backward_flops` with ``recompute``; 3·block·Tk numbers
-    in place of 3·Tq·Tk. Error: at most that of torch's own gradient in the same dtype, twice over.
+    in place of 3·Tq·Tk. Error: at most twice that of torch's own flash kernel.
     Source: as there, algorithm 4.
 
     >>> q, k, v, out = torch.zeros(1, 1), torch.zeros(2, 1), torch.eye(2), torch.full((1, 2), 0.5)

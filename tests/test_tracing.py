@@ -40,11 +40,9 @@ def test_meta_and_fake_tensors():
             assert fused_attention(*[x.to("meta")] * 3, **meta).shape == x.shape
             assert layer().to("meta")(*[x.to("meta")] * 3, **meta).shape == x.shape
         with FakeTensorMode() as mode:
-            fake = mode.from_tensor(x)
+            fake, mask = mode.from_tensor(x), mode.from_tensor(causal_mask(5))
             assert attend(fake).shape == x.shape
-            assert (
-                fused_attention(fake, fake, fake, mode.from_tensor(causal_mask(5))).shape == x.shape
-            )
+            assert fused_attention(fake, fake, fake, mask).shape == x.shape
 
 
 def test_vmap():
