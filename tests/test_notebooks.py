@@ -143,11 +143,11 @@ def test_every_link_leads_somewhere(path):
 def test_numbers_are_those_of_the_page(path):
     page = page_of(f"{export.SITE}book/{path.stem}.html")
     on_page = re.findall(r'<span class="caption-number">([^<]+?) *</span>', page)
-    quoted = r"^(?:> \*\*|### )((?:Theorem|Proposition|Lemma|Exercise) \d+\.\d+)"
+    quoted = r"^(?:> \*\*|### )([A-Z][a-z]+ \d+\.\d+)"
     in_notebook = re.findall(quoted, as_text(path), re.MULTILINE)
     assert in_notebook == [c for c in on_page if not c.startswith("Solution")]
     for text, address in links(path):
-        if re.fullmatch(r"(Theorem|Proposition|Lemma|Exercise) \d+\.\d+", text):
+        if re.fullmatch(r"[A-Z][a-z]+ \d+\.\d+", text):
             base, _, label = address.partition("#")
             assert re.search(rf'id="{label}">\s*<p [^>]*><span [^>]*>{text} ', page_of(base))
 
