@@ -10,6 +10,7 @@ import math
 import numbers
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ import torch
 LARGEST = 2**63 - 1  # of torch's sizes
 
 
-def shown(value: object) -> str:
+def shown(value: Any) -> str:
     """``repr``, cut to a line."""
     if isinstance(value, int) and value.bit_length() > 128:
         return f"an integer of {value.bit_length()} bits"
@@ -25,7 +26,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def integer(name: str, value: object, least: int | None = 1, most: int = LARGEST) -> int:
+def integer(name: str, value: Any, least: int | None = 1, most: int = LARGEST) -> int:
     """The integer, Python's own; NumPy's pass, a bool or a float does not."""
     try:
         number = (
@@ -47,7 +48,7 @@ def integer(name: str, value: object, least: int | None = 1, most: int = LARGEST
     return number
 
 
-def number(name: str, value: object) -> float | int:
+def number(name: str, value: Any) -> float | int:
     """A real number, Python's own, that fits in a float; it may be infinite or NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
@@ -58,7 +59,7 @@ def number(name: str, value: object) -> float | int:
     return operator.index(value) if isinstance(value, numbers.Integral) else as_float
 
 
-def finite(name: str, value: object, least: float | int = -math.inf) -> float | int:
+def finite(name: str, value: Any, least: float | int = -math.inf) -> float | int:
     """A finite number, not below ``least``."""
     value = number(name, value)
     if not (math.isfinite(value) and value >= least):
@@ -67,23 +68,23 @@ def finite(name: str, value: object, least: float | int = -math.inf) -> float | 
     return value
 
 
-def flag(name: str, value: object) -> bool:
+def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
-def instance(name: str, value: object, kind: type) -> None:
+def instance(name: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
 
 
-def generator(value: object) -> None:
+def generator(value: Any) -> None:
     if not isinstance(value, torch.Generator):
         raise TypeError(f"generator must be a torch.Generator, got {type(value).__name__}")
 
 
-def tensor(name: str, x: object) -> None:
+def tensor(name: str, x: Any) -> None:
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"{name} must be a torch tensor, got {type(x).__name__}")
     if x.layout is not torch.strided or x.is_nested or x.is_quantized:
@@ -91,7 +92,7 @@ def tensor(name: str, x: object) -> None:
         raise TypeError(f"{name} must be a dense torch tensor, got {kind}")
 
 
-def floating(name: str, x: object) -> None:
+def floating(name: str, x: Any) -> None:
     tensor(name, x)
     if not x.is_floating_point():
         raise TypeError(f"{name} must be floating point, got {x.dtype}")
@@ -99,7 +100,7 @@ def floating(name: str, x: object) -> None:
         raise TypeError(f"{name} must have at least 16 bits, got {x.dtype}")
 
 
-def integers(name: str, x: object) -> None:
+def integers(name: str, x: Any) -> None:
     tensor(name, x)
     if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
         raise TypeError(f"{name} must be integers, got {x.dtype}")
@@ -112,7 +113,7 @@ def has_values(*named: tuple[str, torch.Tensor]) -> None:
             raise ValueError(f"{name} must hold numbers, got a meta tensor")
 
 
-def like(name: str, x: object, other: str, y: torch.Tensor, shape: Sequence | None = None) -> None:
+def like(name: str, x: Any, other: str, y: torch.Tensor, shape: Sequence | None = None) -> None:
     """The dtype and device of ``y``, called ``other`` in the message; its ``shape``, if given."""
     tensor(name, x)
     verb = "are" if other.endswith("s") else "is"
