@@ -11,6 +11,7 @@ import json
 import re
 from pathlib import Path
 
+import snapshots
 import styles
 
 LINK = re.compile(r"[ \t]*<link\b[^>]*>\n?")
@@ -128,12 +129,14 @@ def rebased(path: Path, static: Path, used: set[str]) -> str:
 
 
 def beside_their_views(text: str) -> str:
-    """Each widget's state stands before its first view, not before the text of the page."""
+    """Each widget's state stands before its first view, its style in the head for its still."""
     found = next((one for one in SCRIPT.finditer(text) if STATE in one[1]), None)
     if found is None:
         return text
     states = json.loads(found[2])["state"]
     text = text[: found.start()] + text[found.end() :]
+    sheets = {model["state"].pop("_css", None) or "": None for model in states.values()}
+    text = text.replace("</head>", f"<style>{''.join(sheets)}</style>\n</head>", 1)
 
     def view(match):
         if VIEW not in match[1]:
@@ -158,6 +161,7 @@ def finish_pages(app, error):
         site.finish(page.resolve())
     pages = [page for page in pages if "book.css" in page.read_text("utf-8")]
     site.write_shared(pages)
+    snapshots.add_stills(pages)
 
 
 def setup(app):
