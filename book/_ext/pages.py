@@ -78,7 +78,8 @@ class Site:
         text = VIEWPORT.sub("", text).replace("<title>", viewport + "\n    <title>", 1)
         heads += inline
         heads += [f'<script defer src="{root}_static/book.js"></script>\n', *searching]
-        text = text.replace("</title>", "</title>\n" + "".join(heads), 1)
+        # After the theme's own first script, which reads what the reader chose last time.
+        text = text.replace("</script>", "</script>\n" + "".join(heads), 1)
         text = re.sub(r'onclick="(?:window\.)?(\w+)\(\)"', r'data-calls="\1"', text)
         page.write_text(text.replace(CHARSET, CHARSET + "\n    " + policy(text), 1), "utf-8")
 
