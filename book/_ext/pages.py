@@ -16,6 +16,7 @@ import styles
 
 LINK = re.compile(r"[ \t]*<link\b[^>]*>\n?")
 SCRIPT = re.compile(r"[ \t]*<script\b([^>]*)>(.*?)</script>\n?", re.DOTALL)
+NAMED = 'aria-label="Show the pages of this part"'
 CHARSET = '<meta charset="utf-8" />'
 RELATIVE = re.compile(r"""url\((["']?)(?!["']|data:|#)""")
 VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>')
@@ -81,6 +82,10 @@ class Site:
         # After the theme's own first script, which reads what the reader chose last time.
         text = text.replace("</script>", "</script>\n" + "".join(heads), 1)
         text = re.sub(r'onclick="(?:window\.)?(\w+)\(\)"', r'data-calls="\1"', text)
+        # The theme's own: a part that opens has no name.
+        text = text.replace(
+            '<summary><span class="toctree', f'<summary {NAMED}><span class="toctree'
+        )
         page.write_text(text.replace(CHARSET, CHARSET + "\n    " + policy(text), 1), "utf-8")
 
     def write_shared(self, pages: list[Path]) -> None:
