@@ -67,6 +67,7 @@ def test_without_scripts_a_still_stands_for_each_widget(chromium, site, page):
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", EVERY)
 def test_a_page_runs_nothing_that_was_not_built(page):
     text = (SITE / page).read_text("utf-8")
@@ -114,6 +115,7 @@ def test_axe_finds_nothing_serious(chromium, site, page, width, scheme):
     assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_found_and_cited(page):
     text = (SITE / page).read_text("utf-8")
@@ -123,6 +125,7 @@ def test_a_page_can_be_found_and_cited(page):
     assert re.search(rf'<link rel="canonical" href="https://[^"]*/{page}"', text)
 
 
+@pytest.mark.slow
 def test_the_site_map_names_every_page():
     root = ElementTree.parse(SITE / "sitemap.xml").getroot()
     named = {url[0].text.split("/", 4)[4] for url in root}
@@ -172,6 +175,7 @@ See {eq}`one`, and $y$.
 """
 
 
+@pytest.mark.slow
 def test_equations_are_numbered_and_referred_to(tmp_path):
     (tmp_path / "index.md").write_text(MATH)
     settings = {

