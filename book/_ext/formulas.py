@@ -1,7 +1,7 @@
 """Formulas typeset while the book is built: drawings with MathML, and no script on the page.
 
-MathJax comes with ``sphinx-mathjax-offline``, Node with Playwright. A formula is an SVG in the text's
-colour, MathML for screen readers, and its TeX, unseen, for who copies it. The outlines of the
+MathJax comes with ``sphinx-mathjax-offline``, Node with Playwright. A formula is an SVG in the
+colour of its text, MathML for readers, and its TeX, unseen, for who copies it. The outlines of the
 glyphs stand once a page.
 """
 
