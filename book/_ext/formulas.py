@@ -18,7 +18,7 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
 log = logging.getLogger(__name__)
-WIDE_EX = 34  # wider than a phone's column
+WIDE_EX = 24  # wider than a phone's column inside a theorem
 GLYPH = re.compile(r'<path id="(MJX-TEX-[^"]+)"[^>]*></path>')
 
 

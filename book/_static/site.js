@@ -5,7 +5,8 @@ document.addEventListener("click", ({ target }) => {
 });
 // What scrolls sideways must take focus, or its end is out of reach of a keyboard.
 function focusScrolling() {
-  for (const box of document.querySelectorAll(".themed, .bd-article table.table, .bd-article pre"))
+  const boxes = ".themed, .bd-article table.table, .bd-article pre, mjx-container[display]";
+  for (const box of document.querySelectorAll(boxes))
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
 }
 addEventListener("DOMContentLoaded", focusScrolling);
