@@ -114,7 +114,9 @@
         `The link asks for ${trait} = ${shortened(text)}, which this widget cannot show.`).join(" ");
       if (own.length) el.scrollIntoView({ block: "nearest" });
     };
-    script.after(el);
+    const still = script.nextElementSibling; // what the build drew keeps the room until now
+    if (still?.matches(".still")) still.replaceWith(el);
+    else script.after(el);
     await widget.render({ model, el });
     el.append(problem);
     restore();

@@ -1,0 +1,73 @@
+"""What search engines and lost readers need: descriptions, addresses, a site map, a page for 404.
+
+The public address follows from the repository's: a fork changes one line of ``_config.yml``.
+"""
+
+import html
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from docutils import nodes
+
+LENGTH = 155  # about what a result of a search shows
+MISSING = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8" />
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'" />
+<meta name="viewport" content="width=device-width, initial-scale=1" />
+<meta name="color-scheme" content="light dark" />
+<title>Page not found · {title}</title>
+</head>
+<body>
+<main><h1>This page is not here</h1><p><a href="{home}">{title} begins here.</a></p></main>
+</body>
+</html>
+"""
+
+
+def place(app, config):
+    owner, name = urlsplit(config.html_theme_options["repository_url"]).path.strip("/").split("/")
+    config.html_baseurl = f"https://{owner}.github.io/{name}/"
+
+
+def describe(app, pagename, templatename, context, doctree):
+    title = re.sub("<[^>]+>", "", context.get("title", ""))
+    if title == app.config.html_title:  # the first page: no "Hydra — Hydra"
+        context["docstitle"] = "an interactive book about multi-head attention"
+    text = description(doctree) if doctree else ""
+    if text:
+        context["metatags"] += f'<meta name="description" content="{html.escape(text)}" />\n'
+
+
+def description(doctree) -> str:
+    """The first paragraph of the page, cut at a word, without formulas' markup."""
+    paragraph = next((p for p in doctree.findall(nodes.paragraph) if len(p.astext()) > 40), None)
+    if paragraph is None:
+        return ""
+    text = re.sub(r"[$\\]|\s+", " ", paragraph.astext())
+    text = re.sub(r" +", " ", text).strip()
+    return text if len(text) <= LENGTH else text[:LENGTH].rsplit(" ", 1)[0] + " …"
+
+
+def write_map(app, error):
+    if error or app.builder.name != "html":
+        return
+    out, base = Path(app.outdir), app.config.html_baseurl
+    urls = "".join(
+        f"<url><loc>{base}{name}.html</loc></url>\n" for name in sorted(app.env.found_docs)
+    )
+    schema = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    (out / "sitemap.xml").write_text(f'{head}<urlset xmlns="{schema}">\n{urls}</urlset>\n', "utf-8")
+    (out / "robots.txt").write_text(f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n")
+    missing = MISSING.format(title=html.escape(app.config.html_title), home=base)
+    (out / "404.html").write_text(missing, "utf-8")
+
+
+def setup(app):
+    app.connect("config-inited", place)
+    app.connect("html-page-context", describe)
+    app.connect("build-finished", write_map)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

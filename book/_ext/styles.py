@@ -1,0 +1,85 @@
+"""One stylesheet for all pages: the theme's and the extensions', less what no page of ours uses."""
+
+import base64
+import html
+import io
+import re
+from pathlib import Path
+
+import tinycss2
+from fontTools import subset
+
+# Classes that a browser or a script sets on elements that are not in the written pages.
+SAFE = {"show", "showing", "hiding", "fade", "hide", "scrolled", "collapsing", "disabled"}
+IGNORED = re.compile(r":(not|is|where|has)\((?:[^()]|\([^()]*\))*\)")
+NAME = re.compile(r"[.#]((?:[\w-]|\\.)+)")
+WEBFONTS = Path("vendor/fontawesome/webfonts")
+FONTS = (
+    ("Font Awesome 6 Free", 900, "fa-solid-900.ttf"),
+    ("Font Awesome 6 Brands", 400, "fa-brands-400.ttf"),
+)
+
+
+def words(pages: list[str], scripts: list[str]) -> set[str]:
+    """Every class and id of the pages, and every word of the scripts, which may set it."""
+    found = set(SAFE)
+    for text in pages:
+        for value in re.findall(r'\b(?:class|id)="([^"]*)"', text):
+            found.update(html.unescape(value).split())
+    for text in scripts:
+        found.update(re.findall(r"[\w-]+", text))
+    return found
+
+
+def purge(css, used: set[str]) -> str:
+    """The rules of ``css`` with a selector whose every class and id is used."""
+    sheet = tinycss2.parse_rule_list(css, skip_comments=True, skip_whitespace=True)
+    return "".join(kept(rule, used) for rule in sheet)
+
+
+def kept(rule, used: set[str]) -> str:
+    if rule.type == "error":
+        raise ValueError(f"a stylesheet cannot be read: {rule.message}")
+    prelude = tinycss2.serialize(rule.prelude).strip()
+    if rule.type == "at-rule":
+        if rule.at_keyword in {"media", "supports"}:
+            inner = purge(rule.content, used)
+            return f"@{rule.at_keyword} {prelude}{{{inner}}}" if inner else ""
+        if rule.at_keyword == "font-face" and "Awesome" in tinycss2.serialize(rule.content):
+            return ""  # `icons` writes them anew
+        return rule.serialize()
+    live = [one for one in selectors(prelude) if is_used(one, used)]
+    body = re.sub(r"\s+", " ", tinycss2.serialize(rule.content).strip())
+    return f"{','.join(live)}{{{body}}}" if live and body else ""
+
+
+def selectors(prelude: str) -> list[str]:
+    """Split at the commas that stand in no bracket."""
+    parts = re.split(r",(?![^(]*\))", prelude)
+    return [re.sub(r"\s+", " ", part.strip()) for part in parts]
+
+
+def is_used(selector: str, used: set[str]) -> bool:
+    names = NAME.findall(IGNORED.sub("", re.sub(r"\[[^\]]*\]", "", selector)))
+    return all(name.replace("\\", "") in used for name in names)
+
+
+def icons(css: str, static: Path) -> str:
+    """The theme's icon fonts, cut down to the characters that ``css`` shows."""
+    used = {ord(one) for one in re.findall("[\ue000-\uf8ff]", css)}
+    used |= {int(code, 16) for code in re.findall(r"\\(f[0-9a-f]{3})", css)}
+    faces = ""
+    for family, weight, name in FONTS:
+        options = subset.Options(flavor="woff", layout_features=[], notdef_outline=True)
+        font = subset.load_font(static / WEBFONTS / name, options)
+        cutter = subset.Subsetter(options)
+        cutter.populate(unicodes=used)
+        cutter.subset(font)
+        packed = io.BytesIO()
+        font.flavor = "woff"
+        font.save(packed)
+        font.close()
+        data = base64.b64encode(packed.getvalue()).decode()
+        source = f"url(data:font/woff;base64,{data})"
+        faces += f'@font-face{{font-family:"{family}";font-weight:{weight};src:{source}}}'
+    return faces

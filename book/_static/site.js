@@ -1,0 +1,13 @@
+// The content policy of the pages forbids handlers written into them; the build names them instead.
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest?.("[data-calls]");
+  if (button) window[button.dataset.calls]();
+});
+// What scrolls sideways must take focus, or its end is out of reach of a keyboard.
+function focusScrolling() {
+  const boxes = ".themed, .bd-article table.table, .bd-article pre, mjx-container[display]";
+  for (const box of document.querySelectorAll(boxes))
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+}
+addEventListener("DOMContentLoaded", focusScrolling);
+addEventListener("resize", focusScrolling);

@@ -1,0 +1,216 @@
+"""What a page weighs, holds still, may run, says to a screen reader and to a search engine."""
+
+import gzip
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import axe_playwright_python
+import pytest
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace, patch_docutils
+
+from tests.conftest import ROOT, SITE
+
+sys.path.append(str(ROOT / "book" / "_ext"))
+import formulas
+import pages
+import styles
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html"))
+CHAPTERS = [page for page in PAGES if re.match(r"book/\d\d_", page)]
+EVERY = [*PAGES, "search.html", "genindex.html"]
+SHIFT = """() => new Promise((done) => {
+    let sum = 0;
+    new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) sum += entry.value;
+    }).observe({type: "layout-shift", buffered: true});
+    setTimeout(() => done(sum), 100);
+})"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_chapter_is_light(open_page, site, page):
+    """In 270 kB as a server of static pages packs them, pictures and icons included."""
+    opened = open_page(site["http"] + page)
+    names = opened.evaluate("performance.getEntriesByType('resource').map((e) => e.name)")
+    files = {SITE / page} | {
+        SITE / name.split("/html/")[1].split("?")[0] for name in names if name.startswith("http")
+    }
+    assert len(files) <= 8, files
+    assert sum(len(gzip.compress(path.read_bytes())) for path in files) <= 270_000
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_chapter_holds_still(open_page, site, page, width):
+    opened = open_page(site["http"] + page, width=width)
+    views = opened.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
+    opened.wait_for_function(f"document.querySelectorAll('[data-ready]').length === {views}")
+    assert opened.evaluate(SHIFT) <= 0.02
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_without_scripts_a_still_stands_for_each_widget(chromium, site, page):
+    context = chromium.new_context(java_script_enabled=False)
+    opened = context.new_page()
+    opened.goto(site["file"] + page)
+    views = opened.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
+    stills = opened.locator(".still")
+    assert stills.count() == views
+    assert all(still.bounding_box()["height"] > 150 for still in stills.all())
+    context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", EVERY)
+def test_a_page_runs_nothing_that_was_not_built(page):
+    text = (SITE / page).read_text("utf-8")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
+    scripts = next(part for part in policy.split(";") if part.strip().startswith("script-src"))
+    assert "unsafe" not in scripts
+    assert "http" not in policy
+    assert not re.search(r'<\w+[^>]*\son\w+="', text)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", ["http", "file"])
+def test_the_policy_stops_a_foreign_script(open_page, site, kind):
+    page = open_page(site[kind] + "book/03_softmax.html")
+    page.evaluate("""() => {
+        const script = document.createElement("script");
+        script.textContent = "window.ran = true";
+        document.body.append(script);
+    }""")
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.ran") is None
+    assert any("Content Security Policy" in problem for problem in open_page.problems)
+    open_page.problems.clear()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("page", EVERY)
+def test_axe_finds_nothing_serious(chromium, site, page, width, scheme):
+    context = chromium.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,
+        reduced_motion="reduce",
+        bypass_csp=True,  # for axe itself
+    )
+    opened = context.new_page()
+    opened.goto(site["http"] + page)
+    opened.wait_for_load_state("networkidle")
+    opened.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    opened.evaluate(AXE)
+    found = opened.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    context.close()
+    serious = [one for one in found if one["impact"] in {"serious", "critical"}]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_can_be_found_and_cited(page):
+    text = (SITE / page).read_text("utf-8")
+    title, suffix = re.search("<title>(.*?) &#8212; (.*?)</title>", text).groups()
+    assert title != suffix
+    assert re.search('<meta name="description" content="[^"]{40,160}"', text)
+    assert re.search(rf'<link rel="canonical" href="https://[^"]*/{page}"', text)
+
+
+@pytest.mark.slow
+def test_the_site_map_names_every_page():
+    root = ElementTree.parse(SITE / "sitemap.xml").getroot()
+    named = {url[0].text.split("/", 4)[4] for url in root}
+    assert named == set(PAGES)
+    assert "sitemap.xml" in (SITE / "robots.txt").read_text("utf-8")
+    assert "begins here" in (SITE / "404.html").read_text("utf-8")
+
+
+def test_a_formula_is_drawn_read_and_copied():
+    shown, error = formulas.typeset(r"\frac{a}{b} < 1", True)
+    assert error is None
+    assert "<mfrac><mi>a</mi><mi>b</mi></mfrac>" in shown  # read
+    assert '<span class="tex" aria-hidden="true">$$\\frac{a}{b} &lt; 1$$</span>' in shown  # copied
+    used = set(re.findall('href="#([^"]+)"', shown))
+    assert used
+    assert used == set(re.findall(' id="([^"]+)"', formulas.typeset.page_glyphs(shown)))
+    assert "tabindex" not in shown
+    assert 'tabindex="0"' in formulas.typeset("x+" * 40 + "x", True)[0]  # wider than a phone
+    formulas.typeset.close()
+
+
+@pytest.mark.parametrize(
+    ("tex", "error"),
+    [
+        (r"\frac{a}", "Missing argument for \\frac"),
+        (r"\unheard", "Undefined control sequence \\unheard"),
+        (r"\eqref{x}", "an equation is referred to by the role {eq}, not from inside a formula"),
+    ],
+)
+def test_what_cannot_be_typeset_says_why(tex, error):
+    assert formulas.typeset(tex, False) == (tex, error)
+    formulas.typeset.close()
+
+
+MATH = r"""# Sums
+
+$$
+x = 1
+$$ (one)
+
+\begin{align}
+a &= b \\
+c &= d
+\end{align}
+
+See {eq}`one`, and $y$.
+"""
+
+
+@pytest.mark.slow
+def test_equations_are_numbered_and_referred_to(tmp_path):
+    (tmp_path / "index.md").write_text(MATH)
+    settings = {
+        "extensions": ["myst_parser", "formulas"],
+        "myst_enable_extensions": ["amsmath", "dollarmath"],
+        "html_theme": "basic",
+    }
+    with patch_docutils(tmp_path), docutils_namespace():
+        book = Sphinx(
+            tmp_path, None, tmp_path / "out", tmp_path / "tmp", "html", settings, status=None
+        )
+        book.build()
+    assert book._warncount == 0
+    text = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert text.count("<mjx-container") == 3
+    assert "MathJax" not in text
+    assert '<span class="eqno">(1)<a class="headerlink" href="#equation-one"' in text
+    assert 'href="#equation-one">(1)</a>' in text
+    assert text.count('<svg class="glyphs"') == 1
+
+
+def test_lines_and_equations_are_aligned_as_sphinx_does():
+    assert formulas.aligned("a = b") == "a = b"
+    assert formulas.aligned(r"a \\ b") == r"\begin{split}a \\ b\end{split}"
+    assert formulas.aligned("a\n\nb") == r"\begin{align}\begin{aligned}a\\b\end{aligned}\end{align}"
+
+
+def test_only_rules_that_a_page_uses_are_kept():
+    css = ".a,.b:not(.c){x:1} .d{x:2} @media print{.d{x:3} #e .a{x:4}} p>.a\\:b{x:5} @media x{.d{}}"
+    used = {"a", "b", "e", "a:b"}
+    assert styles.purge(css, used) == (".a,.b:not(.c){x:1}@media print{#e .a{x:4}}p>.a\\:b{x:5}")
+    assert styles.words(['<p class="a b" id="c">'], ["add('d-e')"]) >= {"a", "b", "c", "d-e"}
+
+
+def test_the_policy_names_each_script_by_its_digest():
+    text = "<script>1</script><script src='x'></script><script type='a/json'>2</script>"
+    digest = "'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s='"  # of the text 1
+    assert f"script-src 'self' blob: {digest};" in pages.policy(text)
