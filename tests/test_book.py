@@ -162,9 +162,12 @@ def test_only_chapters_that_reach_a_change_are_executed_again(tmp_path, monkeypa
     assert changed("requirements.txt") == set(codes)
 
 
+MINIMUM = ("_config.yml", "requirements.txt", "book/_ext", "book/_static", "book/references.bib")
+
+
 def build(folder: Path, code: str):
     """Build a book of one notebook with this project's configuration."""
-    for name in ("_config.yml", "book/_ext", "book/_static", "book/references.bib"):
+    for name in MINIMUM:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)

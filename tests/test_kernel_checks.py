@@ -137,7 +137,7 @@ print(json.dumps(run_checks(checks, "cpu")))
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        env=os.environ | {"TRITON_INTERPRET": "1"},
+        env=os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

@@ -5,7 +5,8 @@ from playwright.sync_api import expect
 
 from tests.conftest import SITE
 
-PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html")) or ["index.html"]
+PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html"))
+PAGES = PAGES or ["index.html"]
 pytestmark = pytest.mark.browser
 
 

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from hydra_lib import attention
 from hydra_lib.widgets import TraceWidget
 from tests.conftest import extended, follow, in_javascript, numbers
+from tests.refusal import unhooked
 
 browser = pytest.mark.browser
 
@@ -64,7 +65,7 @@ NAMES = {"q": "Q", "kT": "Kᵀ", "v": "V"}
     ],
 )
 def test_bad_settings(make, error, message):
-    with pytest.raises(error, match=re.escape(message)):
+    with unhooked(), pytest.raises(error, match=re.escape(message)):
         make()
 
 
@@ -107,7 +108,7 @@ def test_trace_agrees_with_the_library():
     for case, steps in zip(cases, got, strict=True):
         q, k, v = (torch.tensor(case[name], dtype=torch.float64) for name in "qkv")
         mask = None if case["mask"] is None else torch.tensor(case["mask"])
-        expected = attention.trace(q, k, v, mask, float(case["tau"]))
+        expected = attention.trace(q, k, v, mask, temperature=float(case["tau"]))
         assert steps["q"] == case["q"]
         assert steps["v"] == case["v"]
         assert steps["kT"] == k.mT.tolist()
