@@ -1,18 +1,26 @@
 """The ladder on this machine: one causal attention, from Python loops to torch's fused kernel.
 
 Every kernel is checked against float64, then timed on one thread in float32, in pairs with all
-heads at once. Run from the root of the repository: ``python benchmarks/ladder.py``. Takes about
-five minutes and writes ``hydra_lib/records/ladder.json``, whose rows are those of
+heads at once. Run from the root of the repository, ``OMP_NUM_THREADS=1 python
+benchmarks/ladder.py``, because NumPy takes its threads at the start. Takes about eight minutes and
+writes ``hydra_lib/records/ladder.json``, whose rows are those of
 ``benchmarks/gpu.py`` (:mod:`hydra_lib.records.schema`), in these groups:
 
 - ladder: every rung for ANDREA-120M's 12 heads of 64, one sequence; also forward+backward. Python's
   loops run at T = 32 and 64 only, and nothing is concluded from them for longer sequences.
+- memory kept: the same rungs at the longer lengths, while the C library keeps freed memory for the
+  next call. Otherwise it gives large blocks back to the system, and every call fetches them anew,
+  page by page, which counts in its time.
+- page faults: how many pages one call of a rung fetches at T = 1024, as given and with memory kept
 - head_dim: torch's attention as it is called without a word about backends, 16 to 128 in steps of 8
 
 Beside ``environment`` and ``rows``: ``ceilings`` ("float32"), ``mistakes`` made on this CPU, and
 ``missing``: what did not run, and why.
 """
 
+import ctypes
+import os
+import resource
 from dataclasses import asdict
 
 import torch
@@ -37,6 +45,30 @@ DEFAULT = Rung(
 )
 
 
+def keep_memory() -> None:
+    """Have glibc keep what is freed: no block of its own for large ones, and nothing given back."""
+    trim_threshold, mmap_max = -1, -4  # of malloc.h
+    libc = ctypes.CDLL(None)
+    if not (libc.mallopt(mmap_max, 0) and libc.mallopt(trim_threshold, 2**31 - 1)):
+        raise SystemExit("the C library does not say how it keeps memory")
+
+
+def page_faults(memory: str) -> list[dict]:
+    """Pages fetched by one call of each rung, warmed up: a row each."""
+    *heads, _ = AttentionSize(1, 12, 1024, 64).tensors(torch.float32)
+    rows = []
+    for name in ("one head at a time", "all heads at once", "SDPA math", "SDPA flash"):
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            _result = LADDER[name].attend(*heads)
+            count = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+            del _result
+        rows.append({"group": "page faults", "rung": name, "T": 1024, "memory": memory})
+        rows[-1] |= {"count": count, "page_bytes": resource.getpagesize()}
+        print(rows[-1], flush=True)
+    return rows
+
+
 def show(rows: list[dict]) -> None:
     for r in rows:
         ratio = "" if r["ratio"] is None else f"ratio {r['ratio']:6.3f} ± {r['spread']:.0%}"
@@ -48,6 +80,8 @@ def show(rows: list[dict]) -> None:
 
 
 def main() -> None:
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        raise SystemExit("NumPy's BLAS takes its threads at the start: set OMP_NUM_THREADS=1")
     torch.set_num_threads(1)
     record = {
         "what": "Causal attention of 12 heads on one CPU thread, verified, then timed in pairs",
@@ -74,6 +108,16 @@ def main() -> None:
     record["missing"] += [
         {"group": "mistakes", "what": name, "reason": reason} for name, reason in reasons.items()
     ]
+    # From here on freed memory is kept, which nothing before must see.
+    record["rows"] += page_faults("as given")
+    keep_memory()
+    record["rows"] += page_faults("kept")
+    for T, backward in ((256, False), (1024, False), (1024, True)):
+        size = AttentionSize(1, 12, T, 64)
+        rows, _ = climb(size, torch.float32, backward=backward, budget=6.0)
+        rows = [r | {"group": "memory kept"} for r in rows]
+        show(rows)
+        record["rows"] += rows
     write(record, OUT)
     print(OUT, OUT.stat().st_size, "bytes")
 

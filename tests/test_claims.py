@@ -624,3 +624,58 @@ def test_B18():
         norms.append(saturation(s).frobenius.mean().item())
     assert norms == sorted(norms, reverse=True)
     assert norms[-1] < norms[0] / 3
+
+
+def test_O1():
+    for close, spoiled in (
+        (lambda s: s + torch.full_like(s, -torch.inf), (True, True)),
+        (lambda s: s.masked_fill(torch.ones(3).bool(), -torch.inf), (False, True)),
+    ):
+        s, v = torch.ones(3, requires_grad=True), torch.ones(3, 1, requires_grad=True)
+        weights = torch.softmax(torch.stack([s, close(s)]), -1)
+        found = torch.autograd.grad((weights @ v)[0].sum(), (s, v))
+        assert tuple(x.isnan().any().item() for x in found) == spoiled
+
+
+def test_O2():
+    s = torch.tensor([3.0, 1.0, 0.5, 0.0, -1.0], dtype=torch.float64)
+    taus = torch.logspace(-1.5, 4, 400, dtype=torch.float64)[:, None]
+    energies = mean_energy(s, taus)
+    assert (energies.diff() > 0).all()
+    assert energies[0] == pytest.approx(-3, abs=1e-6)
+    assert energies[-1] == pytest.approx(-s.mean().item(), abs=1e-3)
+
+
+def test_O3():
+    world = {"mu_q": 2.0, "mu_k": 5.0, "sigma_q": 0.5, "sigma_k": 3.0}
+    rows = sample_scores(20_000, 8, 12, **world, generator=torch.Generator().manual_seed(0))
+    assert rows.var(-1).mean() == pytest.approx(12 * (0.5**2 + 2.0**2) * 3.0**2, rel=0.02)
+
+
+def test_O4():
+    d, d_k = 12, 3
+    for n in (1, 5, 50):
+        one_head = 2 * products((n, d), (d, d_k)) + products((n, d_k), (d_k, n))
+        assert d // d_k * one_head > products((n, d), (d, n))
+
+
+def test_O5():
+    for n in (2, 17, 1000):
+        row = torch.zeros(n, dtype=torch.float64)
+        row[0] = 6.0
+        tau = 6.0 / math.log(n - 1) if n > 2 else math.inf
+        assert probabilities(row, tau)[0] == pytest.approx(0.5)
+
+
+def test_O6():
+    for n, d in ((1, 64), (64, 64), (512, 64)):
+        assert sum(HeadConfig(d, 4).flops(n, n).values()) > 4 * n * d**2
+
+
+def test_O7():
+    generator = torch.Generator().manual_seed(0)
+    q = torch.randn(6, 5, 7, generator=generator).double()
+    k, v = torch.randn(2, 2, 11, 7, generator=generator).double()
+    shared = scaled_dot_product_attention(q.unflatten(0, (2, 3)), k[:, None], v[:, None])
+    own = [x.repeat_interleave(3, 0) for x in (k, v)]
+    torch.testing.assert_close(shared.flatten(0, 1), scaled_dot_product_attention(q, *own))

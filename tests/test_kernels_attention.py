@@ -317,3 +317,17 @@ def test_gpus_that_are_too_old():
     message = "attention needs a GPU of compute capability 7.5 or later, got 7.0"
     with refuses(NoCudaError, message):
         check_age("attention", torch.float16, (7, 0))
+
+
+@devices
+def test_grouped_queries_need_no_copy(device):
+    """Each group of query heads is a batch entry; its one head of keys has stride 0 over them."""
+    sequences, groups, shared, T, d = 2, 2, 3, 19, 8
+    q = random(sequences, groups * shared, T, d, device=device)
+    k, v = random(2, sequences, groups, T, d, seed=1, device=device)
+    k, v = (x.flatten(0, 1)[:, None].expand(-1, shared, -1, -1) for x in (k, v))
+    assert k.stride(1) == v.stride(1) == 0
+    found = flash_attention(q.unflatten(1, (groups, shared)).flatten(0, 1), k, v, causal=True)
+    own = [x.reshape(sequences, groups * shared, T, d) for x in (k, v)]  # a copy for each
+    expected = scaled_dot_product_attention(q, *own, causal=True)
+    torch.testing.assert_close(found.view(q.shape), expected, rtol=1e-5, atol=1e-6)

@@ -43,7 +43,11 @@ NAMES = {"q": "Q", "kT": "Kᵀ", "v": "V"}
             ValueError,
             "mask must be a matrix of at most",
         ),
-        (lambda: TraceWidget(Q, K, V, [[True] * 2]), ValueError, "mask of shape (1, 2) does not"),
+        (
+            lambda: TraceWidget(Q, K, V, [[True] * 2]),
+            ValueError,
+            "mask must broadcast to scores (3, 3), got shape (1, 2)",
+        ),
         (
             lambda: TraceWidget(Q, K, V, temperature=0),
             ValueError,
