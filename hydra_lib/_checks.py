@@ -63,8 +63,8 @@ def finite(name: str, value: Any, least: float | int = -math.inf) -> float | int
     """A finite number, not below ``least``."""
     value = number(name, value)
     if not (math.isfinite(value) and value >= least):
-        least = "" if least == -math.inf else f" and at least {least}"
-        raise ValueError(f"{name} must be finite{least}, got {value!r}")
+        bound = "" if least == -math.inf else f" and at least {least}"
+        raise ValueError(f"{name} must be finite{bound}, got {value!r}")
     return value
 
 

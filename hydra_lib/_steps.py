@@ -11,10 +11,10 @@ def shape_table(steps: Any) -> str:
     return "\n".join(f"{name:<{wide}}  {tuple(tensor.shape)}" for name, tensor in rows)
 
 
-def html_table(steps: Any) -> str:
+def html_table(steps: Any, *formulas: str) -> str:
     """Names, formulas and shapes, as a notebook shows them."""
     lines = ["<th>step</th><th>formula</th><th>shape</th>"]
-    for name, formula, tensor in zip(steps._fields, steps.formulas, steps, strict=True):
+    for name, formula, tensor in zip(steps._fields, formulas, steps, strict=True):
         cells = name, formula, " × ".join(map(str, tensor.shape)) or "one number"
         lines.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
     return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"

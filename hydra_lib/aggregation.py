@@ -4,6 +4,8 @@ Four rules that choose the weights in advance, whatever the values are. Each ret
 matrix whose row i holds the weights of output i; :func:`aggregate` multiplies it with the values.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 
@@ -130,7 +132,7 @@ def aggregate_by_loops(
     return out
 
 
-def _check(weights: object, values: object) -> None:
+def _check(weights: Any, values: Any) -> None:
     _checks.floating("weights", weights)
     _checks.floating("values", values)
     w, v = tuple(weights.shape), tuple(values.shape)

@@ -30,9 +30,12 @@ class Trace(NamedTuple):
     weights: Float[torch.Tensor, "*batch Tq Tk"]
     output: Float[torch.Tensor, "*batch Tq d_v"]
 
-    formulas = "q kᵀ", "scores / τ", "−∞ where not allowed", "softmax over the keys", "weights v"
-    __repr__ = shape_table
-    _repr_html_ = html_table
+    def __repr__(self) -> str:
+        return shape_table(self)
+
+    def _repr_html_(self) -> str:
+        scores = "q kᵀ", "scores / τ", "−∞ where not allowed"
+        return html_table(self, *scores, "softmax over the keys", "weights v")
 
 
 def scaled_dot_product_attention(

@@ -36,12 +36,15 @@ class AttentionGradients(NamedTuple):
     grad_q: Float[torch.Tensor, "*q_batch Tq d_k"]
     grad_k: Float[torch.Tensor, "*k_batch Tk d_k"]
 
-    formulas = (
-        *("P, of the forward pass", "dV = Pᵀ dO", "dP = dO Vᵀ", "δ_i = Σ_j P_ij dP_ij"),
-        *("dS = P ∘ (dP − δ), S = Q Kᵀ / τ", "dQ = dS K / τ", "dK = dSᵀ Q / τ"),
-    )
-    __repr__ = shape_table
-    _repr_html_ = html_table
+    def __repr__(self) -> str:
+        return shape_table(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            self,
+            *("P, of the forward pass", "dV = Pᵀ dO", "dP = dO Vᵀ", "δ_i = Σ_j P_ij dP_ij"),
+            *("dS = P ∘ (dP − δ), S = Q Kᵀ / τ", "dQ = dS K / τ", "dK = dSᵀ Q / τ"),
+        )
 
 
 def attention_backward(

@@ -13,6 +13,8 @@ arithmetic. Its unit is eps, the relative spacing of float64 or float32; the rou
 comes on top. ``g`` is how far the best score is from the next lower one, over τ.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 
@@ -189,7 +191,7 @@ def jacobian(
     return (response / unit[..., None, None]).to(scores.dtype)
 
 
-def _check(scores: object, tau: object) -> tuple:
+def _check(scores: Any, tau: object) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Refuse bad input; return scores and τ in the dtype the sums are taken in, and their unit.
 
     The unit is 1, or 2 for a row whose scores are further apart than the dtype reaches.

@@ -4,6 +4,8 @@ A mask is boolean. True means *may attend*. A forbidden score becomes −∞, so
 its exponential, and with it the weight, is exactly zero.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float, Integer
 
@@ -104,7 +106,7 @@ def apply_mask(
     return scores.masked_fill(~mask, -torch.inf)
 
 
-def check_mask(mask: object, shape: tuple[int, ...], device: torch.device) -> None:
+def check_mask(mask: Any, shape: tuple[int, ...], device: torch.device) -> None:
     """Refuse a mask that does not fit scores of this ``shape``, which need not be there yet."""
     _checks.tensor("mask", mask)
     if mask.dtype != torch.bool:

@@ -4,7 +4,7 @@ One projection makes the queries of all heads, another the keys, another the val
 not meet until W_o, which sums what each of them contributes.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -36,13 +36,16 @@ class MultiHeadTrace(NamedTuple):
     merged: Float[torch.Tensor, "*batch Tq d_model"]
     output: Float[torch.Tensor, "*batch Tq d_model"]
 
-    formulas = (
-        *("query W_qᵀ", "key W_kᵀ", "value W_vᵀ", "split(q)", "split(k)", "split(v)"),
-        *("q_heads k_headsᵀ", "scores / √d_k", "−∞ where not allowed", "softmax over the keys"),
-        *("weights v_heads", "merge(heads)", "merged W_oᵀ"),
-    )
-    __repr__ = shape_table
-    _repr_html_ = html_table
+    def __repr__(self) -> str:
+        return shape_table(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            self,
+            *("query W_qᵀ", "key W_kᵀ", "value W_vᵀ", "split(q)", "split(k)", "split(v)"),
+            *("q_heads k_headsᵀ", "scores / √d_k", "−∞ where not allowed", "softmax over the keys"),
+            *("weights v_heads", "merge(heads)", "merged W_oᵀ"),
+        )
 
 
 class MultiHeadAttention(nn.Module):
@@ -76,6 +79,11 @@ class MultiHeadAttention(nn.Module):
     >>> layer(x, x, x).shape
     torch.Size([3, 5, 8])
     """
+
+    W_q: nn.Linear
+    W_k: nn.Linear
+    W_v: nn.Linear
+    W_o: nn.Linear
 
     def __init__(
         self, config: HeadConfig, bias: bool = False, *, generator: torch.Generator | None = None
@@ -132,16 +140,16 @@ class MultiHeadAttention(nn.Module):
         mask = self.check_inputs(query, key, value, mask, causal)
         wide = self.project(query, key, value)
         split = self.split(*wide)
-        *attention, heads = trace(*split, mask, causal)
-        merged = merge_heads(heads)
-        return MultiHeadTrace(*wide, *split, *attention, heads, merged, self.W_o(merged))
+        steps = trace(*split, mask, causal)
+        merged = merge_heads(steps.output)
+        return MultiHeadTrace(*wide, *split, *steps, merged, self.W_o(merged))
 
     def project(
         self,
         query: Float[torch.Tensor, "*batch Tq d_model"],
         key: Float[torch.Tensor, "*batch Tk d_model"],
         value: Float[torch.Tensor, "*batch Tk d_model"],
-    ) -> tuple:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries, keys and values of all heads side by side, each (…, T, d_model)."""
         self.check_inputs(query, key, value, None, False)
         return self.W_q(query), self.W_k(key), self.W_v(value)
@@ -151,11 +159,12 @@ class MultiHeadAttention(nn.Module):
         q: Float[torch.Tensor, "*batch Tq d_model"],
         k: Float[torch.Tensor, "*batch Tk d_model"],
         v: Float[torch.Tensor, "*batch Tk d_model"],
-    ) -> tuple:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What :meth:`project` gives, head by head, each (…, h, T, d_k)."""
         for name, x in (("q", q), ("k", k), ("v", v)):
             self._check_wide(name, x)
-        return tuple(split_heads(x, self.config.n_heads) for x in (q, k, v))
+        h = self.config.n_heads
+        return split_heads(q, h), split_heads(k, h), split_heads(v, h)
 
     def combine(
         self, heads: Float[torch.Tensor, "*batch h Tq d_k"]
@@ -207,7 +216,7 @@ class MultiHeadAttention(nn.Module):
         theirs, state = module.state_dict(), {}
         for kind in ("weight", "bias")[: 1 + bias]:
             parts = (*theirs[f"in_proj_{kind}"].chunk(3), theirs[f"out_proj.{kind}"])
-            state |= {f"W_{name}.{kind}": part for name, part in zip("qkvo", parts, strict=True)}
+            state.update({f"W_{x}.{kind}": part for x, part in zip("qkvo", parts, strict=True)})
         layer.to(module.in_proj_weight).load_state_dict(state)
         return layer
 
@@ -218,11 +227,10 @@ class MultiHeadAttention(nn.Module):
         subclass, whose steps may be others.
         """
         check_plain(self)
-        weight, bias, c = self.W_q.weight, self.W_q.bias is not None, self.config
-        sizes, options = (c.d_model, c.n_heads), {"bias": bias, "batch_first": True}
-        options |= {"dtype": weight.dtype, "device": weight.device}
+        w, bias, c = self.W_q.weight, self.W_q.bias is not None, self.config
+        options = {"bias": bias, "batch_first": True, "dtype": w.dtype, "device": w.device}
         # Weights of its own would be drawn from the global generator.
-        module = nn.utils.skip_init(nn.MultiheadAttention, *sizes, **options)
+        module = nn.utils.skip_init(nn.MultiheadAttention, c.d_model, c.n_heads, **options)
         own, state = self.state_dict(), {}
         for kind in ("weight", "bias")[: 1 + bias]:
             state[f"in_proj_{kind}"] = torch.cat([own[f"W_{name}.{kind}"] for name in "qkv"])
@@ -230,13 +238,13 @@ class MultiHeadAttention(nn.Module):
         module.load_state_dict(state)
         return module
 
-    def _check_heads(self, heads: object) -> None:
+    def _check_heads(self, heads: Any) -> None:
         h, d_k = self.config.n_heads, self.config.head_dim
         self._check_like_weights("heads", heads)
         if heads.ndim < 3 or heads.shape[-3] != h or heads.shape[-1] != d_k:
             raise ValueError(f"heads must be (…, {h}, T, {d_k}), got {tuple(heads.shape)}")
 
-    def _check_like_weights(self, name: str, x: object) -> None:
+    def _check_like_weights(self, name: str, x: Any) -> None:
         weight = self.W_q.weight
         _checks.tensor(name, x)
         # Autocast makes its own dtypes: what one layer gives, the next one takes.
@@ -245,7 +253,7 @@ class MultiHeadAttention(nn.Module):
             return
         _checks.like(name, x, "the weights", weight)
 
-    def _check_wide(self, name: str, x: object) -> None:
+    def _check_wide(self, name: str, x: Any) -> None:
         d = self.config.d_model
         self._check_like_weights(name, x)
         if x.ndim < 2 or x.shape[-1] != d or 0 in x.shape:

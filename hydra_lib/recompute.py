@@ -25,9 +25,11 @@ class InputGradients(NamedTuple):
     grad_k: Float[torch.Tensor, "*k_batch Tk d_k"]
     grad_v: Float[torch.Tensor, "*v_batch Tk d_v"]
 
-    formulas = "dQ = dS K / τ", "dK = dSᵀ Q / τ", "dV = Pᵀ dO"
-    __repr__ = shape_table
-    _repr_html_ = html_table
+    def __repr__(self) -> str:
+        return shape_table(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self, "dQ = dS K / τ", "dK = dSᵀ Q / τ", "dV = Pᵀ dO")
 
 
 def attention_backward_recomputed(
@@ -65,9 +67,9 @@ def attention_backward_recomputed(
     """
     tau = check_backward(q, k, v, mask, causal, temperature, grad_output)
     _checks.like("output", output, "the inputs", q, grad_output.shape)
-    rows = (*torch.broadcast_shapes(q.shape[:-2], k.shape[:-2]), q.shape[-2])
+    shape = (*torch.broadcast_shapes(q.shape[:-2], k.shape[:-2]), q.shape[-2])
     dtype, (q, k, v, output, grad_output) = q.dtype, widened(q, k, v, output, grad_output)
-    _checks.like("log_z", log_z, "the sums", q, rows)
+    _checks.like("log_z", log_z, "the sums", q, shape)
     block = _checks.integer("block", block)
     (length, keys), wide = (q.shape[-2], k.shape[-2]), grad_output.shape[:-2]
     if mask is not None:

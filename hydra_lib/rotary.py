@@ -1,5 +1,7 @@
 """Rotary positions: queries and keys are turned by an angle that grows with their position."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 
@@ -30,9 +32,8 @@ def rotate(x: Float[torch.Tensor, "*batch T d"]) -> Float[torch.Tensor, "*batch 
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ValueError(f"x must be (…, T, d) with an even d, got {tuple(x.shape)}")
     # Angles in float64: a float32 angle loses a digit with every tenfold of the position.
-    wide = {"device": x.device, "dtype": torch.float64}
-    even = torch.arange(0, x.shape[-1], 2, **wide)
-    position = torch.arange(x.shape[-2], **wide)[:, None]
+    even = torch.arange(0, x.shape[-1], 2, device=x.device, dtype=torch.float64)
+    position = torch.arange(x.shape[-2], device=x.device, dtype=torch.float64)[:, None]
     angle = position * BASE ** (-even / x.shape[-1])  # (T, d/2)
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     a, b = x[..., 0::2], x[..., 1::2]
@@ -49,7 +50,7 @@ class RotaryAttention(MultiHeadAttention):
     """
 
     @classmethod
-    def _check_config(cls, config: object, bias: object) -> None:
+    def _check_config(cls, config: Any, bias: object) -> None:
         super()._check_config(config, bias)
         if config.head_dim % 2:
             raise ValueError(
@@ -62,7 +63,7 @@ class RotaryAttention(MultiHeadAttention):
         q: Float[torch.Tensor, "*batch Tq d_model"],
         k: Float[torch.Tensor, "*batch Tk d_model"],
         v: Float[torch.Tensor, "*batch Tk d_model"],
-    ) -> tuple:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Heads of q, k and v, each (…, h, T, d_k), with q and k turned by their positions."""
         q, k, v = super().split(q, k, v)
         return rotate(q), rotate(k), v

@@ -183,5 +183,4 @@ def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -
 def _check(d_k: object, *numbers: object) -> tuple:
     """Refuse bad input; return Python's own numbers."""
     names, least = ("mu_q", "mu_k", "sigma_q", "sigma_k"), (-math.inf, -math.inf, 0, 0)
-    numbers = map(_checks.finite, names, numbers, least)
-    return _checks.integer("d_k", d_k), *numbers
+    return _checks.integer("d_k", d_k), *map(_checks.finite, names, numbers, least)

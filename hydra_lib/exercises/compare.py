@@ -16,13 +16,12 @@ import torch
 from hydra_lib.exercises.differences import difference, pattern, text
 from hydra_lib.exercises.reader import Wrong, call, numbers, require_function
 from hydra_lib.exercises.verdict import check
+from hydra_lib.exercises.watch import Call
 
 __all__ = ["Tried", "function", "value"]
 
-Mistakes = Sequence[tuple[object, str | Callable]]
 
-
-def value(mistakes: Mistakes = (), within: float | None = None):
+def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = None):
     """Make ``right()``, a number or several, into a check of values; see :func:`difference`."""
 
     def decorate(right):
@@ -47,7 +46,7 @@ def value(mistakes: Mistakes = (), within: float | None = None):
 
 def function(
     cases: Sequence[tuple],
-    mistakes: Mistakes = (),
+    mistakes: Sequence[tuple[Callable, str | Callable]] = (),
     look: Callable[["Tried", tuple], str | None] | None = None,
     read: Callable[[object], torch.Tensor] = numbers,
 ):
@@ -95,7 +94,9 @@ class Tried:
     """
 
     def __init__(self, answer: Callable, case: tuple, read: Callable):
-        self.answer, self.given, self.returned, self.calls = answer, _copies(case), None, []
+        self.answer, self.given = answer, _copies(case)
+        self.returned: object = None
+        self.calls: list[Call] = []
         try:
             self.returned, self.calls = call(answer, self.given)
             self.got = read(self.returned)
@@ -108,15 +109,15 @@ def _in_some_form(answer, cases, read) -> list[Tried]:
 
     ``torch.ones(3)`` is float32, and torch refuses to multiply the two; nobody was asked to care.
     """
-    first = None
+    forms = []
     for convert in (lambda tensor: tensor, _single, np.asarray):
         form = [tuple(convert(a) if isinstance(a, torch.Tensor) else a for a in c) for c in cases]
         with np.errstate(all="ignore"):  # who was given tensors expects no warnings of arrays
             tried = [Tried(answer, case, read) for case in form]
         if not any(isinstance(call.got, Wrong) for call in tried):
             return tried
-        first = first or tried
-    return first
+        forms.append(tried)
+    return forms[0]
 
 
 def _single(tensor: torch.Tensor) -> torch.Tensor:

@@ -40,7 +40,7 @@ def pattern(got: list, expected: list[torch.Tensor]) -> str | None:
         return None
     pairs = list(zip(got, expected, strict=True))
 
-    def everywhere(holds: Callable[[torch.Tensor, torch.Tensor], bool]) -> bool:
+    def everywhere(holds: Callable[[torch.Tensor, torch.Tensor], object]) -> bool:
         return all(holds(g, e) for g, e in pairs)
 
     def equal(change) -> bool:

@@ -88,8 +88,8 @@ def told(error: Exception, answer: object) -> str:
     # What the reader wrote lies where the answer does; frames elsewhere are libraries.
     code = getattr(answer, "__code__", told.__code__)
     place = os.path.dirname(code.co_filename)
-    frames = traceback.extract_tb(error.__traceback__)
-    frames = [f for f in frames if os.path.dirname(f.filename) == place]
+    steps = traceback.extract_tb(error.__traceback__)
+    frames = [f for f in steps if os.path.dirname(f.filename) == place]
     if frames and code is not told.__code__:
         last = frames[-1]
         says += f"; in your line {last.lineno}" + (f": {last.line}" if last.line else "")

@@ -10,7 +10,7 @@ from hydra_lib.exercises.reader import Wrong, is_blank, told
 
 __all__ = ["Progress", "Verdict", "check", "progress"]
 
-CHAPTERS = ("aggregation", "masking", "softmax", "scaling", "attention")
+CHAPTERS: tuple[str, ...] = ("aggregation", "masking", "softmax", "scaling", "attention")
 CHAPTERS = (*CHAPTERS, "heads", "learned", "backward", "strassen", "timing")
 TICKS = {True: "✓", False: "✗", None: "·"}
 NO_ANSWER = "No answer yet: replace the ... above and run the cell again."

@@ -8,6 +8,7 @@ what somebody measured, on a device and a day that it names, or is not there.
 import difflib
 import json
 from pathlib import Path
+from typing import Any
 
 from hydra_lib.records.schema import SIZES, check
 
@@ -61,7 +62,8 @@ def record(name: str) -> dict | None:
 
 def records(prefix: str) -> dict[str, dict]:
     """All measurements whose name begins with ``prefix``, by name; empty when there is none."""
-    return {path.stem: record(path.stem) for path in sorted(FOLDER.glob(f"{prefix}*.json"))}
+    paths = sorted(FOLDER.glob(f"{prefix}*.json"))
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
 
 
 def group(record: dict, name: str) -> list[dict]:
@@ -116,7 +118,7 @@ def write(record: dict, path: Path) -> None:
     new.replace(path)
 
 
-def rounded(value: object) -> object:
+def rounded(value: Any) -> Any:
     """Floats to four significant digits, in nested dictionaries, lists and tuples too.
 
     >>> rounded({"p50": 0.123456, "h": 12})

@@ -43,6 +43,7 @@ recursion. Any other row has fields of its own.
 import math
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 __all__ = ["SIZES", "check"]
 
@@ -57,7 +58,7 @@ def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _date(value: object) -> bool:
+def _date(value: Any) -> bool:
     try:
         return bool(datetime.fromisoformat(value))
     except (TypeError, ValueError):
@@ -65,7 +66,7 @@ def _date(value: object) -> bool:
 
 
 # What a field is expected to be, in words, and whether a value is that.
-_KINDS: dict[str, Callable[[object], bool]] = {
+_KINDS: dict[str, Callable[[Any], bool]] = {
     "a text": lambda value: isinstance(value, str) and value != "",
     "a list": lambda value: isinstance(value, list),
     "a dictionary": lambda value: isinstance(value, dict) and value != {},
@@ -108,7 +109,7 @@ _TIMED = {
 _SIZES = dict.fromkeys(SIZES, "an integer above 0") | {"levels": "an integer of at least 0"}
 
 
-def check(record: object, name: str = "record") -> None:
+def check(record: Any, name: str = "record") -> None:
     """Raise ValueError unless ``record`` is one; the error says where, what was expected and came.
 
     ``name`` is what the error calls it.

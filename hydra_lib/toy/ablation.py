@@ -1,6 +1,7 @@
 """Surgery on heads: take one away, copy one, make all equal, ask what gradient each gets."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -41,9 +42,9 @@ def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
     """
 
     layer = _checks.integer("layer", layer, least=0)
-    heads = [_checks.integer("heads", head, least=0) for head in heads]
+    taken = [_checks.integer("heads", head, least=0) for head in heads]
     if means is not None:
-        _check_means(means, layer, heads)
+        _check_means(means, layer, taken)
 
     def edit(index: int, outputs: Float[torch.Tensor, "B h T d_k"]) -> torch.Tensor:
         _checks.floating("outputs", outputs)
@@ -52,12 +53,12 @@ def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
         if index != layer:
             return outputs
         outputs = outputs.clone()  # (B, h, T, d_k)
-        for head in heads:
+        for head in taken:
             _checks.integer("heads", head, 0, outputs.shape[1] - 1)
             outputs[:, head] = 0.0 if means is None else means[layer][head]
         return outputs
 
-    edit.layer = layer  # for the model, which knows how many it has
+    edit.layer = layer  # type: ignore[attr-defined]  # for the model, which knows how many it has
     return edit
 
 
@@ -84,7 +85,7 @@ def head_weights(model: ToyModel, layer: int, head: int) -> dict[str, torch.Tens
     return rows | {"W_o": attention.W_o.weight[:, own]}
 
 
-def _layer(model: object, layer: object, **heads: object) -> RotaryAttention:
+def _layer(model: Any, layer: object, **heads: object) -> RotaryAttention:
     """The layer, if the model has it and all of these heads."""
     _checks.instance("model", model, ToyModel)
     attention = model.layers[_checks.integer("layer", layer, 0, len(model.layers) - 1)]

@@ -14,7 +14,7 @@ no model can have a lower loss than their mean.
 
 import math
 import random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -147,7 +147,7 @@ def encode(text: str) -> Int[torch.Tensor, " T"]:
     return torch.tensor([SYMBOLS.index(symbol) for symbol in text], dtype=torch.long)
 
 
-def check_documents(documents: object) -> None:
+def check_documents(documents: Any) -> None:
     """Refuse what is not a :class:`Corpus`, or does not hold what one holds."""
     _checks.instance("documents", documents, Corpus)
     for name, x in zip(Corpus._fields, documents, strict=True):

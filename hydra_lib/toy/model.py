@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -59,7 +60,7 @@ class ToyModel(nn.Module):
         _checks.fits("symbols and d_model", symbols, d)
         self.embed = nn.utils.skip_init(nn.Embedding, symbols, d)
         nn.init.normal_(self.embed.weight, std=0.5, generator=generator)
-        self.layers = nn.ModuleList(
+        self.layers: Any = nn.ModuleList(  # which does not say of what
             RotaryAttention(config, generator=generator) for _ in range(layers)
         )
         # The layers' own start is √3 times wider, and from there some models answer brackets
@@ -106,7 +107,7 @@ class ToyModel(nn.Module):
             raise ValueError(f"layer must be an integer from 0 to {last}, got {layer}")
 
 
-def check_ids(name: str, ids: object, symbols: int) -> None:
+def check_ids(name: str, ids: Any, symbols: int) -> None:
     _checks.integers(name, ids)
     if ids.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"{name} must be int32 or int64, got {ids.dtype}")

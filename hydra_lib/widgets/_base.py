@@ -9,6 +9,7 @@ import math
 import numbers
 import re
 import reprlib
+from typing import Any
 
 import anywidget
 import traitlets
@@ -51,7 +52,7 @@ class Setting(traitlets.TraitType):
             got = reprlib.repr(value)
             raise SettingError(f"{self.name} must be {self.expected()}, got {got}") from None
 
-    def _fit(self, value: object, shape: tuple) -> object:
+    def _fit(self, value: Any, shape: tuple) -> Any:
         if shape:
             if not isinstance(value, list) or not 1 <= len(value) <= shape[0]:
                 raise ValueError
@@ -61,7 +62,7 @@ class Setting(traitlets.TraitType):
             return parts
         if any(value == option and type(value) is type(option) for option in self.options):
             return value
-        kind = numbers.Integral if self.whole else numbers.Real
+        kind: Any = numbers.Integral if self.whole else numbers.Real
         if self.low is None or isinstance(value, bool) or not isinstance(value, kind):
             raise ValueError
         if not self.low <= value <= self.high:  # nor is NaN
@@ -121,7 +122,7 @@ class Widget(anywidget.AnyWidget):
         return name
 
 
-def _settings(cls: type) -> str:
+def _settings(cls: type[Widget]) -> str:
     parameters = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
     traits = cls.class_traits().items()
     settings = [name for name, t in traits if isinstance(t, Setting) and not t.read_only]

@@ -1,5 +1,7 @@
 """The widget of measured results; its arithmetic is ``static/records.js``."""
 
+from typing import Any
+
 import traitlets
 
 from hydra_lib.records import SIZES, check
@@ -70,7 +72,7 @@ class ExplorerWidget(Widget):
         return value
 
 
-def _slim(name: str, record: object, groups: list[str] | None) -> dict:
+def _slim(name: str, record: Any, groups: list[str] | None) -> dict:
     """What the page reads of a record."""
     check(record, f"record {name!r}")
     rows = record["rows"]

@@ -117,7 +117,7 @@ def neighbours(device: str) -> Iterator[None]:
     running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
     try:
         for one in running:
-            one.stdout.readline()  # until it is at work
+            one.stdout.readline()  # type: ignore[union-attr]  # a pipe; until it is at work
         yield
     finally:
         for one in running:
