@@ -79,6 +79,7 @@ def sources(tmp_path):
     return copy
 
 
+@pytest.mark.slow
 def test_installing_the_library_replaces_neither_torch_nor_numpy(tmp_path):
     # Versions as old as the library admits: anything newer is left alone too.
     installed = would_install(tmp_path, sources(tmp_path), {"torch": "2.4.0", "numpy": "1.26.0"})
@@ -86,6 +87,7 @@ def test_installing_the_library_replaces_neither_torch_nor_numpy(tmp_path):
     assert not installed & {"torch", "numpy"}
 
 
+@pytest.mark.slow
 def test_the_replacement_test_can_fail(tmp_path):
     project = sources(tmp_path)
     config = (project / "pyproject.toml").read_text("utf-8")
@@ -140,6 +142,7 @@ def test_what_is_reached_is_what_python_loads(reached):
     assert reached(code) <= loaded
 
 
+@pytest.mark.slow
 def test_only_chapters_that_reach_a_change_are_executed_again(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(BOOK / "_ext"))
     from execution import code_of, fingerprint
@@ -182,11 +185,13 @@ def build(folder: Path, code: str):
     return subprocess.run(command, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_healthy_cell_builds(tmp_path):
     result = build(tmp_path, "print(1 + 1)")
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -312,6 +312,8 @@ from pathlib import Path
 from hydra_lib.timing import mistakes, roofline
 from hydra_lib.timing.sizes import AttentionSize
 from tests.test_gpu_benchmark import gpu, tiny
+
+pytestmark = pytest.mark.slow
 roofline.CPU_SIZES = (4096, 16)
 mistakes.MISTAKES.clear()
 size = AttentionSize(1, 2, 5, 8)

@@ -125,6 +125,8 @@ def test_the_interpreted_kernels_pass():
     code = """
 import json
 from kernel_checks import Check, run_checks
+
+pytestmark = pytest.mark.slow
 checks = [
     Check("attention", "float32", (2, 1, 19, 8), padded=True),
     Check("attention", "bfloat16", (1, 2, 17, 24), causal=False, split=False),

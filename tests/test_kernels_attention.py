@@ -15,6 +15,8 @@ from hydra_lib.timing.environment import NoCudaError
 from tests.kernels import DTYPES, devices, random
 from tests.refusal import refuses
 
+pytestmark = pytest.mark.slow
+
 B, h = 2, 2
 
 

@@ -31,6 +31,8 @@ def test_triton_is_loaded_when_a_kernel_is_asked_for():
     code = """
 import sys
 import hydra_lib, hydra_lib.kernels as kernels
+
+pytestmark = pytest.mark.slow
 assert "triton" not in sys.modules
 for name in kernels.__all__:
     assert getattr(kernels, name).__name__ == name

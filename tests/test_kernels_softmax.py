@@ -12,6 +12,8 @@ from hydra_lib.timing.accuracy import relative_error, tolerance_for
 from tests.kernels import DTYPES, devices, random
 from tests.refusal import refuses
 
+pytestmark = pytest.mark.slow
+
 # One score; a row within a tile, of exactly one, of a bit more, of many.
 LENGTHS = [1, 17, LONGEST, LONGEST + 1, 3 * LONGEST + 11]
 TAUS = [0, 0.3, 1, 7.5, math.inf]

@@ -124,6 +124,7 @@ def links(path):
     ]
 
 
+@pytest.mark.slow
 @every_notebook
 def test_every_link_leads_somewhere(path):
     found = links(path)
@@ -139,6 +140,7 @@ def test_every_link_leads_somewhere(path):
             assert not fragment or f'id="{fragment}"' in page_of(base), address
 
 
+@pytest.mark.slow
 @every_notebook
 def test_numbers_are_those_of_the_page(path):
     page = page_of(f"{export.SITE}book/{path.stem}.html")
@@ -152,6 +154,7 @@ def test_numbers_are_those_of_the_page(path):
             assert re.search(rf'id="{label}">\s*<p [^>]*><span [^>]*>{text} ', page_of(base))
 
 
+@pytest.mark.slow
 @every_notebook
 def test_the_page_offers_the_notebook_and_its_text(path):
     page = page_of(f"{export.SITE}book/{path.stem}.html")
@@ -278,6 +281,7 @@ def test_an_address_that_cannot_be_reached_is_said_with_what_to_do(monkeypatch, 
     )
 
 
+@pytest.mark.slow
 def test_the_kernels_chapter_runs_to_its_end_without_triton(tmp_path):
     (tmp_path / "triton.py").write_text("raise ImportError('not on this system')")
     notebook = nbformat.read(ROOT / "notebooks" / "10_timing.ipynb", as_version=4)

@@ -68,6 +68,7 @@ def test_without_scripts_a_still_stands_for_each_widget(chromium, site, page):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("page", EVERY)
 def test_a_page_runs_nothing_that_was_not_built(page):
     text = (SITE / page).read_text("utf-8")
@@ -116,6 +117,7 @@ def test_axe_finds_nothing_serious(chromium, site, page, width, scheme):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_found_and_cited(page):
     text = (SITE / page).read_text("utf-8")
@@ -125,6 +127,7 @@ def test_a_page_can_be_found_and_cited(page):
     assert re.search(rf'<link rel="canonical" href="https://[^"]*/{page}"', text)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_the_site_map_names_every_page():
     root = ElementTree.parse(SITE / "sitemap.xml").getroot()
@@ -175,6 +178,7 @@ See {eq}`one`, and $y$.
 """
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_equations_are_numbered_and_referred_to(tmp_path):
     (tmp_path / "index.md").write_text(MATH)

@@ -89,6 +89,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_export_and_a_graph_without_breaks():
     run = subprocess.run([sys.executable, "-c", EXPORT], capture_output=True, text=True)
     assert run.stdout == "done\n", run.stderr[-2000:]
