@@ -125,12 +125,14 @@ def neighbours(device: str) -> Iterator[None]:
             one.communicate()
 
 
-def unpaired(device: str = "cpu", n: int | None = None, rounds: int = 60) -> Mistake:
+def unpaired(device: str = "cpu", n: int | None = None, rounds: int = 25) -> Mistake:
     """A function compared with itself, while between two runs a neighbour moves in.
 
     The true ratio is 1. ``wrong``: the median of the second run over that of the first; ``right``:
     the median ratio of neighbouring calls in both, turned above 1. Both come from the same samples.
     """
+    # Long enough to be interrupted: of short calls most fit between two turns of a neighbour.
+    n = n or (2048 if device != "cpu" else 768)
     first = _pairs(device, n, rounds)
     with neighbours(device):
         second = _pairs(device, n, rounds)
