@@ -639,10 +639,10 @@ def test_O1():
 
 def test_O2():
     s = torch.tensor([3.0, 1.0, 0.5, 0.0, -1.0], dtype=torch.float64)
-    taus = torch.logspace(-1.5, 4, 400, dtype=torch.float64)[:, None]
+    taus = torch.logspace(-0.8, 4, 400, dtype=torch.float64)[:, None]  # below, U rounds to its end
     energies = mean_energy(s, taus)
     assert (energies.diff() > 0).all()
-    assert energies[0] == pytest.approx(-3, abs=1e-6)
+    assert energies[0] == pytest.approx(-3, abs=1e-4)
     assert energies[-1] == pytest.approx(-s.mean().item(), abs=1e-3)
 
 

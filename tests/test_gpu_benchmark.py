@@ -20,6 +20,8 @@ from hydra_lib.timing.mistakes import Mistake
 from hydra_lib.timing.roofline import ceilings_of, place
 from hydra_lib.timing.sizes import AttentionSize
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -312,8 +314,6 @@ from pathlib import Path
 from hydra_lib.timing import mistakes, roofline
 from hydra_lib.timing.sizes import AttentionSize
 from tests.test_gpu_benchmark import gpu, tiny
-
-pytestmark = pytest.mark.slow
 roofline.CPU_SIZES = (4096, 16)
 mistakes.MISTAKES.clear()
 size = AttentionSize(1, 2, 5, 8)

@@ -13,6 +13,8 @@ from kernel_checks import CHECKS, Check, run_checks
 from hydra_lib.attention import scaled_dot_product_attention
 from hydra_lib.masking import causal_mask, padding_mask
 
+pytestmark = pytest.mark.slow
+
 
 def plain(q, k, v, causal, lengths, split_queries):
     """Stands in for the kernel."""
@@ -125,8 +127,6 @@ def test_the_interpreted_kernels_pass():
     code = """
 import json
 from kernel_checks import Check, run_checks
-
-pytestmark = pytest.mark.slow
 checks = [
     Check("attention", "float32", (2, 1, 19, 8), padded=True),
     Check("attention", "bfloat16", (1, 2, 17, 24), causal=False, split=False),

@@ -11,6 +11,8 @@ import pytest
 from hydra_lib import kernels
 from tests.refusal import refuses
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -31,8 +33,6 @@ def test_triton_is_loaded_when_a_kernel_is_asked_for():
     code = """
 import sys
 import hydra_lib, hydra_lib.kernels as kernels
-
-pytestmark = pytest.mark.slow
 assert "triton" not in sys.modules
 for name in kernels.__all__:
     assert getattr(kernels, name).__name__ == name
