@@ -49,7 +49,7 @@ def probabilities(
     Raises TypeError for scores that are not a floating tensor and a τ that is neither number nor
     tensor; ValueError for scores without a last axis of at least one state, NaN or +∞ scores, meta
     tensors, τ < 0 or NaN, a τ of another shape. Cost: one exponential a state.
-    Relative error: 4 eps · (1 + |z_i|). At τ = 0 the gradient is 0, as it is where nothing ties.
+    Relative error: ``4 eps · (1 + |z_i|)``. At τ = 0 the gradient is 0, as it is where nothing ties.
     Source: Boltzmann (1868), Gibbs (1902); as softmax, Bridle (1990).
 
     >>> probabilities(torch.tensor([0.0, 0.0, -torch.inf]), tau=2.0)
@@ -68,7 +68,7 @@ def log_partition(
     At τ = ∞ it is the logarithm of the number of states. At τ = 0 it is the limit: +∞ or −∞ with
     the sign of max s, and the logarithm of the number of ties when max s = 0. A row with no state
     has Z = 0, log Z = −∞. Arguments, errors and cost as :func:`probabilities`.
-    Error: 4 eps of |m|/τ + log n; where m = 0, relative to the result, 4 eps · (1 + g). Its
+    Error: 4 eps of ``|m|/τ + log n``; where m = 0, relative to the result, 4 eps · (1 + g). Its
     gradient p / τ is infinite at τ = 0, where 0 is returned: take that of :func:`free_energy`.
 
     >>> log_partition(torch.zeros(4)).exp()
@@ -90,7 +90,7 @@ def free_energy(
     F falls as τ rises, from the lowest energy at τ = 0 to −∞ at τ = ∞ (where it stays the energy
     of the only state if there is just one). Its slope in an energy is that state's probability:
     ``∂F/∂E_i = p_i``, at both ends too, and its slope in τ is −S. A row with no state has F = +∞.
-    Arguments, errors and cost as :func:`probabilities`. Error: 4 eps of |m| + τ log n. Source:
+    Arguments, errors and cost as :func:`probabilities`. Error: 4 eps of ``|m| + τ log n``. Source:
     Helmholtz (1882).
 
     >>> free_energy(torch.tensor([3.0, 1.0]), tau=0.0)
@@ -114,7 +114,7 @@ def mean_energy(
     """Mean energy ``U = Σ_i p_i E_i``, in the units of the scores; 0 for a row with no state.
 
     U rises with τ, from the lowest energy to the plain average of the energies.
-    Arguments, errors and cost as :func:`probabilities`. Error: 4 eps of the largest |E_i|.
+    Arguments, errors and cost as :func:`probabilities`. Error: 4 eps of the largest ``|E_i|``.
 
     >>> mean_energy(torch.tensor([3.0, 1.0]), tau=torch.inf)
     tensor(-2.)
@@ -172,7 +172,7 @@ def jacobian(
     limit: zeros, except +∞ and −∞ among tied maxima, where any nudge breaks the tie.
 
     The result is (…, n, n). Arguments and errors as :func:`probabilities`. Cost: n² numbers a row.
-    Relative error: 8 eps · (1 + |z_i| + |z_j|).
+    Relative error: ``8 eps · (1 + |z_i| + |z_j|)``.
 
     >>> jacobian(torch.tensor([0.0, 0.0]))
     tensor([[ 0.2500, -0.2500],

@@ -3,6 +3,7 @@
 import base64
 import html
 import io
+import logging
 import re
 from pathlib import Path
 
@@ -62,6 +63,10 @@ def selectors(prelude: str) -> list[str]:
 def is_used(selector: str, used: set[str]) -> bool:
     names = NAME.findall(IGNORED.sub("", re.sub(r"\[[^\]]*\]", "", selector)))
     return all(name.replace("\\", "") in used for name in names)
+
+
+# Under Sphinx every step of the cutting would be told.
+logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 
 def icons(css: str, static: Path) -> str:
