@@ -49,8 +49,8 @@ def probabilities(
     Raises TypeError for scores that are not a floating tensor and a τ that is neither number nor
     tensor; ValueError for scores without a last axis of at least one state, NaN or +∞ scores, meta
     tensors, τ < 0 or NaN, a τ of another shape. Cost: one exponential a state.
-    Relative error: ``4 eps · (1 + |z_i|)``. At τ = 0 the gradient is 0, as it is where nothing ties.
-    Source: Boltzmann (1868), Gibbs (1902); as softmax, Bridle (1990).
+    Relative error: ``4 eps · (1 + |z_i|)``. At τ = 0 the gradient is 0, as it is where nothing
+    ties. Source: Boltzmann (1868), Gibbs (1902); as softmax, Bridle (1990).
 
     >>> probabilities(torch.tensor([0.0, 0.0, -torch.inf]), tau=2.0)
     tensor([0.5000, 0.5000, 0.0000])
