@@ -32,10 +32,10 @@ book: $(INSTALLED)
 quick: $(INSTALLED)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy hydra_lib
-	$(TEST) -m "not browser and not slow" tests hydra_lib
+	$(TEST) -m "not browser and not slow and not axe" tests hydra_lib
 
 test: quick book
-	$(TEST) -m "browser or slow" tests
+	$(TEST) -m "(browser or slow) and not axe" tests
 	$(TEST) --nbval-lax notebooks
 
 serve: book

@@ -94,7 +94,7 @@ def test_the_policy_stops_a_foreign_script(open_page, site, kind):
     open_page.problems.clear()
 
 
-@pytest.mark.browser
+@pytest.mark.axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("page", EVERY)
