@@ -51,10 +51,15 @@ def test_the_silence_test_hears(open_page, site):
     page = open_page(site["http"] + "book/intro.html")
     with page.expect_console_message():
         page.evaluate("console.log('hello')")
+    elsewhere = "fetch('http://127.0.0.2/elsewhere').catch(() => {})"
+    with page.expect_console_message(lambda m: "Content Security Policy" in m.text):
+        page.evaluate(elsewhere)  # the page's policy stops it first, and says so
+    page = open_page("data:text/html,<p>no policy</p>")
     with page.expect_event("requestfailed"):
-        page.evaluate("fetch('http://127.0.0.2/elsewhere').catch(() => {})")
+        page.evaluate(elsewhere)
     heard = list(open_page.problems)
     open_page.problems.clear()
     assert any("console log: hello" in problem for problem in heard)
+    assert any("Content Security Policy" in problem for problem in heard)
     assert "request to http://127.0.0.2/elsewhere" in heard
     assert "failed: http://127.0.0.2/elsewhere" in heard

@@ -156,7 +156,8 @@ def table_of(page, name):
 
 def expect_tables(page, mask, tau, root):
     q, k, v = (torch.tensor(x, dtype=torch.float64) for x in (Q, K, V))
-    steps = attention.trace(q, k, v, None if mask is None else torch.tensor(mask), tau)._asdict()
+    allowed = None if mask is None else torch.tensor(mask)
+    steps = attention.trace(q, k, v, allowed, temperature=tau)._asdict()
     steps |= {"q": q, "kT": k.mT, "v": v}
     order = [name for name in ORDER if mask or name != "masked"]
     steps = {name: steps[name].tolist() for name in order}

@@ -19,7 +19,10 @@ export function boltzmann(scores, tau) {
   const p = weights.map((w) => w / total);
   const mean = (f) => sum(p.map((pi, i) => (pi > 0 ? pi * f(i) : 0)));
   const zMean = mean((i) => z[i]);
-  const logTotal = Math.log(total);
+  // The largest terms are 1. One is left to log1p, so that what is added to it is not lost.
+  const ties = z.filter((x) => x === 0).length;
+  const beside = sum(weights.filter((_, i) => z[i] < 0)) + (ties - 1);
+  const logTotal = Math.log1p(beside);
   return {
     p,
     logZ: (top === 0 ? 0 : top / tau) + logTotal,
