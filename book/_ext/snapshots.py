@@ -50,7 +50,7 @@ def add_stills(pages: list[Path]) -> None:
             page.wait_for_function(f"document.querySelectorAll('[data-ready]').length === {count}")
             page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
             for view, elements in zip(VIEW.findall(text), page.evaluate(ELEMENTS), strict=True):
-                still = f'{view}\n<div class="still" inert>{elements}</div>{NOTE}'
+                still = f'{view}\n<div class="hydra still" inert>{elements}</div>{NOTE}'
                 text = text.replace(view, still, 1)
             path.write_text(text, "utf-8")
             page.close()
