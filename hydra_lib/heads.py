@@ -40,7 +40,8 @@ class HeadConfig:
         d, h = self.d_model, self.n_heads
         if d % h:
             # Near ones only: a search through all numbers below a large width would take minutes.
-            fewer = next((n for n in range(min(h, d), max(h - NEAR, 0), -1) if d % n == 0), None)
+            start = min(h, d)
+            fewer = next((n for n in range(start, max(start - NEAR, 0), -1) if d % n == 0), None)
             more = next((n for n in range(h + 1, min(d, h + NEAR) + 1) if d % n == 0), None)
             narrower = d - d % h
             heads = f"n_heads {_either(fewer, more)}, or " if fewer or more else ""

@@ -166,7 +166,8 @@ def drawn(page):
 def follow(page, fragment):
     """Go to another fragment of the page, as a link in its text does; wait until drawn."""
     page.evaluate(
-        """(hash) => new Promise((done) => {
+        """(hash) => new Promise((done, fail) => {
+            if (location.hash === hash) fail(new Error(`the page is at ${hash} already`));
             addEventListener("hashchange", done, { once: true });
             location.hash = hash;
         })""",

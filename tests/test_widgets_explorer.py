@@ -640,7 +640,7 @@ NONSENSE += ("direction=backward", "reference=x", "records=1", "pass=forward", "
 
 @browser
 def test_a_link_that_makes_no_sense_is_told_so(widget_page):
-    page = widget_page(both(), fragment="#explorer.T=false")
+    page = widget_page(both())
     problem = page.locator("[data-ready=explorer] > .hydra-problem").last
     for asked in ("T=false", *NONSENSE):
         follow(page, f"#explorer.{asked}")

@@ -42,6 +42,8 @@ def test_refusals_are_the_library_s_word_for_word():
     draw = random.Random(7)
     cases = [[draw.randint(1, 4096), draw.randint(1, 96)] for _ in range(700)]
     cases += [[draw.randint(-2, 40), draw.randint(-2, 60)] for _ in range(500)]
+    # Further away than the search goes: 65,521 is prime, so below 40,000 only 1 divides it.
+    cases += [[65_521, 40_000], [65_521, 9_999], [65_521, 10_000], [65_521, 10_001], [10, 65_536]]
     got = numbers(in_javascript("heads.js", "m.refusal(c[0], c[1])", cases))
     assert got == [refusal(*case) for case in cases]
     assert 50 < got.count("") < 1150  # both kinds occur

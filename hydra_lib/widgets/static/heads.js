@@ -8,14 +8,19 @@ export function refusal(dModel, nHeads) {
     }
   }
   if (dModel % nHeads === 0) return "";
-  let fewer = Math.min(nHeads - 1, dModel);
-  while (dModel % fewer) fewer -= 1;
+  const start = Math.min(nHeads, dModel);
+  let fewer = start;
+  while (fewer > Math.max(start - NEAR, 0) && dModel % fewer) fewer -= 1;
+  if (fewer === Math.max(start - NEAR, 0)) fewer = 0;
   let more = nHeads + 1;
-  while (more <= dModel && dModel % more) more += 1;
+  while (more <= Math.min(dModel, nHeads + NEAR) && dModel % more) more += 1;
+  if (more > Math.min(dModel, nHeads + NEAR)) more = 0;
   const narrower = dModel - (dModel % nHeads);
   return `n_heads must divide d_model: got d_model=${dModel}, n_heads=${nHeads}; nearest that divide: `
-    + `n_heads ${either(fewer, more <= dModel ? more : 0)}, or d_model ${either(narrower, narrower + nHeads)}`;
+    + `${fewer || more ? `n_heads ${either(fewer, more)}, or ` : ""}d_model ${either(narrower, narrower + nHeads)}`;
 }
+
+const NEAR = 10_000; // as in heads.py
 
 const either = (...numbers) => numbers.filter(Boolean).join(" or ");
 
