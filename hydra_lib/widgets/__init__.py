@@ -12,6 +12,7 @@ from hydra_lib.widgets.head_splitter import HeadSplitterWidget
 from hydra_lib.widgets.head_viewer import HeadViewerWidget
 from hydra_lib.widgets.mask import MaskWidget
 from hydra_lib.widgets.scaling import ScalingWidget
+from hydra_lib.widgets.sentence import SentenceWidget
 from hydra_lib.widgets.strassen import StrassenWidget
 from hydra_lib.widgets.stride import StrideWidget
 from hydra_lib.widgets.temperature import TemperatureWidget
@@ -24,6 +25,7 @@ __all__ = [
     "HeadViewerWidget",
     "MaskWidget",
     "ScalingWidget",
+    "SentenceWidget",
     "StrassenWidget",
     "StrideWidget",
     "TemperatureWidget",

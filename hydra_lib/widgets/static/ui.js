@@ -43,6 +43,22 @@ export function choice(label, options, onChange) {
   return { root: el("label", { class: "hydra-control" }, el("span", {}, label), select), select };
 }
 
+/** One of a few, all of them in sight: native radio buttons. */
+let groups = 0; // each set of radio buttons has a name of its own
+export function pills(label, options, onChange) {
+  groups += 1;
+  const name = `hydra-pills-${groups}`;
+  const inputs = options.map(([value]) => el("input", {
+    type: "radio", name, value, "data-lm-suppress-shortcuts": "true", onchange: () => onChange(value),
+  }));
+  const root = el("fieldset", { class: "hydra-pills" }, el("legend", {}, label),
+    ...inputs.map((input, at) => el("label", {}, input, el("span", {}, options[at][1]))));
+  const set = (value) => inputs.forEach((input) => {
+    input.checked = input.value === value;
+  });
+  return { root, inputs, set };
+}
+
 /** Which option a value is: "" for the page's own, the name of an equal set, or none. */
 export function optionOf(value, given, sets) {
   const is = (other) => JSON.stringify(other) === JSON.stringify(value);

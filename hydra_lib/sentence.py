@@ -1,0 +1,54 @@
+"""The sentence that runs through the book: seven words whose values are colours.
+
+A value is a colour, red, green and blue from 0 to 1, so ``weights @ VALUES`` mixes paint: each output
+row is a colour the eye can check. Queries and keys are arrows in a plane, made by hand so that
+“it” finds “cat”; nothing here is learned. Chapter 07 looks into heads that are.
+"""
+
+import math
+
+import torch
+
+__all__ = ["HEAD_KEYS", "HEAD_QUERIES", "KEYS", "QUERIES", "VALUES", "WORDS"]
+
+WORDS = ("the", "cat", "slept", "because", "it", "was", "tired")
+
+VALUES = torch.tensor(
+    [
+        [0.80, 0.80, 0.78],  # the
+        [0.93, 0.52, 0.16],  # cat: orange
+        [0.20, 0.45, 0.78],  # slept: blue
+        [0.80, 0.80, 0.78],  # because
+        [0.88, 0.88, 0.86],  # it: nearly white, before it takes a colour
+        [0.80, 0.80, 0.78],  # was
+        [0.55, 0.33, 0.70],  # tired: violet
+    ]
+)
+"""One colour a word, (7, 3)."""
+
+QUERIES = torch.tensor(
+    [[-1, -0.5], [0.2, 0.3], [2.4, 0.2], [0.3, 2.0], [3.2, -0.4], [0.6, 2.2], [2.7, 0.9]]
+)
+"""What each word asks for, (7, 2): its score for a key is their dot product."""
+
+KEYS = torch.tensor(
+    [[-1.6, -0.9], [2.1, 0.3], [0.1, 2.2], [-1.3, 1.3], [0.8, -1.6], [-2.0, 0.4], [1.1, 1.5]]
+)
+"""What each word can be found by, (7, 2)."""
+
+
+def _circle(first: int) -> torch.Tensor:
+    """An arrow for each position, one seventh of a turn apart; the first at this position's angle."""
+    angles = 2 * math.pi / 7 * torch.arange(first, first + 7)
+    return 3.6 * torch.stack([angles.cos(), angles.sin()], dim=1)
+
+
+# Head 1 is the one above. Head 2 asks for the position before its own. Head 3 asks for content.
+_CONTENT = torch.tensor([0, 1, 1, 0, 0, 0, 1])
+HEAD_QUERIES = torch.stack([QUERIES, _circle(-1), torch.tensor([[2.5, 0.0]]).expand(7, 2)])
+"""Queries of three heads of ``head_dim`` 2, (3, 7, 2)."""
+
+HEAD_KEYS = torch.stack(
+    [KEYS, _circle(0), torch.stack([3 * _CONTENT - 1, 0 * _CONTENT], dim=1).float()]
+)
+"""Keys of three heads, (3, 7, 2). Head i mixes column i of ``VALUES``: red, green and blue."""

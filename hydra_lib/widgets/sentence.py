@@ -1,0 +1,57 @@
+"""The widget of the book's sentence; its arithmetic is ``static/sentence.js``."""
+
+import math
+
+import traitlets
+
+from hydra_lib import sentence
+from hydra_lib.widgets._base import MOST, Setting, SettingError, Widget, inside, proposed
+from hydra_lib.widgets._bundle import bundle
+
+__all__ = ["SentenceWidget"]
+
+N = len(sentence.WORDS)
+ARROWS = {"low": -4, "high": 4, "shape": (3 * N, 2)}
+CONTROLS = ("rule", "causal", "tau", "arrows", "head")
+
+
+class SentenceWidget(Widget):
+    """Seven words that mix their colours; point at a word to see what it takes from the others.
+
+    The words and values are those of :mod:`hydra_lib.sentence`. ``rule`` is mean, window (the last
+    two words), decay (one half a step) or attention, whose weights are softmax(q·k / (``tau`` √d_k))
+    with ``q`` and ``k``, (7, 2) for one head; (21, 2) holds those of three heads below each other, of
+    which each mixes one column of the values: red, green, blue. With ``causal`` a word takes nothing from later ones. ``word`` and ``head``, counted from 0, are
+    shown. ``controls`` lists what the reader may change, of rule, causal, tau, arrows and head.
+
+    Raises ValueError for other settings, and for q and k that are not both of 7 or of 21 rows.
+    """
+
+    _esm = bundle("sentence_widget.js")
+    name = traitlets.Unicode("sentence").tag(sync=True)
+    rule = Setting("attention", options=("mean", "window", "decay", "attention"))
+    causal = Setting(True, options=(True, False))
+    tau = Setting(1.0, low=0, high=MOST, options=(math.inf,))
+    q = Setting(sentence.QUERIES.tolist(), **ARROWS)
+    k = Setting(sentence.KEYS.tolist(), **ARROWS)
+    word = Setting(4, low=0, high=N - 1, whole=True)
+    head = Setting(0, low=0, high=2, whole=True)
+
+    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
+    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
+    controls = Setting(["rule"], options=CONTROLS, shape=(len(CONTROLS),), read_only=True)
+
+    def __init__(self, controls=("rule",), **traits):
+        super().__init__(**traits)
+        self.set_trait("controls", list(controls))
+
+    @traitlets.validate("q", "k", "head")
+    def _check_fit(self, proposal):
+        setting = proposed(proposal, "q", "k", "head")
+        rows = [len(setting["q"]), len(setting["k"])]
+        if rows not in ([N, N], [3 * N, 3 * N]):
+            raise SettingError(f"q and k must both have {N} or both {3 * N} rows, got {rows}")
+        if {len(setting[name][0]) for name in "qk"} != {2}:
+            raise SettingError("q and k must have 2 columns")
+        inside("head", setting["head"], rows[0] // N)
+        return proposal["value"]

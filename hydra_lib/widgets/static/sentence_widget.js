@@ -1,0 +1,287 @@
+import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
+import { withinLimits } from "./limits.js";
+import { arc, between, mixed, weightsOf } from "./sentence.js";
+import {
+  checkbox, choice, columnHeads, el, follow, heat, number, pills, roving, slider, svg, table, update,
+} from "./ui.js";
+
+const RULES = [["mean", "running mean"], ["window", "window of 2"], ["decay", "decay"], ["attention", "attention"]];
+const SETTINGS = ["rule", "causal", "tau", "q", "k", "word", "head"];
+const CHANNELS = ["red", "green", "blue"];
+const HEIGHT = 120; // of the arcs, in the units of their picture
+const REACH = 4.4; // of the plane of arrows, to each side
+const MILLISECONDS = 450;
+
+function render({ model, el: root }) {
+  const words = model.get("words");
+  const values = model.get("values");
+  const n = words.length;
+  const may = (control) => model.get("controls").includes(control);
+  const choose = (word) => word !== model.get("word") && update(model, { word });
+
+  // What is pointed at, until the pointer leaves: a word, and a key that it takes from.
+  let pointed = null;
+  let lit = null;
+  const point = (word, key) => {
+    if (pointed === word && lit === key) return;
+    [pointed, lit] = [word, key];
+    draw();
+  };
+
+  const rule = pills("Weights by", RULES, (value) => update(model, { rule: value }));
+  const causal = checkbox("causal: nothing from later words", (value) => update(model, { causal: value }));
+  const tau = slider("Temperature τ", { min: 0, max: STEPS }, (position) => {
+    const value = temperatureAt(position);
+    update(model, { tau: value === Infinity ? "inf" : value });
+  });
+  const head = pills("Head", CHANNELS.map((channel, i) => [String(i), `${i + 1}: ${channel}`]),
+    (value) => update(model, { head: Number(value) }));
+  const shown = { rule, causal, tau, head };
+
+  const swatch = (colour) => el("span", { class: "hydra-swatch", style: `--paint:${css(colour)}`, "aria-hidden": "true" });
+  const outputs = words.map(() => swatch([0, 0, 0]));
+  const buttons = words.map((word, i) => el("button", {
+    type: "button", onclick: () => choose(i), onfocus: () => choose(i),
+  }, word));
+  const paints = words.map((_, j) => swatch(values[j]));
+  const shares = words.map(() => el("span", { class: "hydra-share", "aria-hidden": "true" }));
+  const arcs = svg("svg", {
+    viewBox: `0 0 ${100 * n} ${HEIGHT}`, preserveAspectRatio: "none", class: "hydra-arcs", "aria-hidden": "true",
+  });
+  const cast = (items, on) => items.forEach((item, i) => item.addEventListener("pointerenter", () => on(i)));
+  cast(buttons, (i) => point(i, null));
+  cast(outputs, (i) => point(i, null));
+  outputs.forEach((item, i) => item.addEventListener("click", () => choose(i)));
+  for (const items of [paints, shares]) cast(items, (j) => point(pointed, j));
+  const line = el("div", { class: "hydra-words", role: "group", "aria-label": "The sentence: arrow keys go from word to word" },
+    el("span", { class: "hydra-label" }, "output"), ...outputs,
+    arcs, ...buttons,
+    el("span", { class: "hydra-label" }, "values, and their weights"), ...paints, ...shares);
+  const rest = roving([buttons]);
+
+  const matrix = table("weights: a row for each output", n, n + 1, (i) => words[i]);
+  columnHeads(matrix, "", [...words, "mixed"]);
+  const heads = [...matrix.root.querySelectorAll("thead th")];
+  heads.forEach((cell, j) => cell.replaceChildren(
+    ...(j < n ? [swatch(values[j])] : []), el("span", { class: "hydra-aside" }, cell.textContent)));
+  matrix.root.classList.add("hydra-dense", "hydra-mixing");
+  const mixes = matrix.cells.map((cells) => cells[n].appendChild(swatch([0, 0, 0])));
+  matrix.rows.forEach((tr, i) => {
+    tr.addEventListener("click", () => choose(i));
+    matrix.cells[i].slice(0, n).forEach((cell, j) => cell.addEventListener("pointerenter", () => point(i, j)));
+  });
+
+  const sum = el("p", { class: "hydra-sum", "aria-live": "polite" });
+  const arrows = may("arrows") ? plane(model, words, values) : null;
+  root.classList.add("hydra", "hydra-sentence");
+  root.append(
+    el("div", { class: "hydra-controls hydra-wide-first" },
+      ...Object.entries(shown).filter(([name]) => may(name)).map(([, control]) => control.root)),
+    el("div", { class: "hydra-panels" },
+      el("div", { class: "hydra-wide" }, line, sum),
+      ...(arrows ? [arrows.root] : []), matrix.root),
+  );
+  root.addEventListener("pointerleave", () => point(null, null));
+
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  let weights = now();
+  let ways; // from, to and since when, while the weights are on their way
+  function now() {
+    return weightsOf({
+      rule: model.get("rule"), causal: model.get("causal"), tau: Number(model.get("tau").toString().replace("inf", "Infinity")),
+      q: model.get("q"), k: model.get("k"),
+    }, n);
+  }
+  let drawnRule = model.get("rule");
+  let drawnCausal = model.get("causal");
+
+  function draw() {
+    const chosen = pointed ?? model.get("word");
+    const own = weights.length > 1 ? Math.min(model.get("head"), weights.length - 1) : 0;
+    const outs = mixed(weights, values);
+    arcs.replaceChildren(...weights.flatMap((all, h) => all[chosen].flatMap((w, j) => {
+      if (w < 0.004) return [];
+      const d = arc(chosen, j, HEIGHT, weights.length > 1 ? 9 * (h - 1) : 0);
+      const faint = (lit !== null && lit !== j) || (weights.length > 1 && h !== own);
+      const path = (name, width) => svg("path", {
+        d, class: name, "stroke-width": width.toFixed(2), opacity: faint ? 0.3 : 1,
+        style: `--paint:${weights.length > 1 ? css(values[j].map((x, c) => (c === h ? x : 0))) : css(values[j])}`,
+      });
+      const target = svg("path", { d, class: "hydra-target" });
+      target.addEventListener("pointerenter", () => point(pointed, j));
+      return [path("hydra-casing", 2.5 + 15 * w), path("hydra-paint", 1 + 15 * w), target];
+    })));
+    const p = weights[own][chosen];
+    words.forEach((word, i) => {
+      const takes = weights[own][i].map((w, j) => [w, words[j]]).filter(([w]) => w >= 0.005)
+        .sort(([a], [b]) => b - a).slice(0, 3).map(([w, name]) => `${short(w)} of ${name}`).join(", ");
+      buttons[i].setAttribute("aria-pressed", i === chosen);
+      buttons[i].setAttribute("aria-label", `${word}: takes ${takes}`);
+      outputs[i].style = paints[i].style = "";
+      outputs[i].style.setProperty("--paint", css(outs[i]));
+      paints[i].style.setProperty("--paint", css(values[i]));
+      outputs[i].classList.toggle("hydra-on", i === chosen);
+      for (const item of [paints[i], shares[i]]) {
+        item.classList.toggle("hydra-on", i === lit);
+        item.classList.toggle("hydra-none", p[i] < 0.005);
+      }
+      shares[i].textContent = short(p[i]);
+      mixes[i].style.setProperty("--paint", css(outs[i]));
+      matrix.rows[i].classList.toggle("hydra-chosen", i === chosen);
+      weights[own][i].forEach((w, j) => {
+        const cell = matrix.cells[i][j];
+        cell.textContent = w < 0.005 ? "" : short(w);
+        cell.style = heat(w);
+        cell.classList.toggle("hydra-source", i === chosen && j === lit);
+      });
+    });
+    tell(chosen, own, p, outs[chosen]);
+  }
+
+  /** The sum that makes the chosen output; the largest terms by name, the others counted. */
+  function tell(chosen, own, p, out) {
+    const terms = p.map((w, j) => [w, j]).filter(([w]) => w >= 0.005).sort(([a], [b]) => b - a);
+    const named = terms.slice(0, 4);
+    const part = ([w, j]) => {
+      const term = el("span", { class: `hydra-term${j === lit ? " hydra-on" : ""}` },
+        `${short(w)} × `, swatch(values[j]), ` ${words[j]} `, el("small", {}, vector(slice(values[j], own))));
+      term.addEventListener("pointerenter", () => point(pointed, j));
+      return term;
+    };
+    const parts = named.flatMap((term, at) => [...(at ? [" + "] : []), part(term)]);
+    const others = terms.length - named.length;
+    const total = weights.length > 1 ? [out[own]] : out;
+    sum.replaceChildren(
+      el("strong", {}, words[chosen]), weights.length > 1 ? `, ${CHANNELS[own]} = ` : " = ", ...parts,
+      ...(others > 0 ? [` + ${others} smaller`] : []), " = ", swatch(out), " ", el("small", {}, vector(total)),
+    );
+  }
+  const slice = (value, own) => (weights.length > 1 ? [value[own]] : value);
+
+  function settle() {
+    const arrived = now();
+    const moves = model.get("rule") !== drawnRule || model.get("causal") !== drawnCausal;
+    [drawnRule, drawnCausal] = [model.get("rule"), model.get("causal")];
+    const from = weights;
+    ways = moves && !still.matches ? { from, to: arrived, since: performance.now() } : null;
+    if (ways) requestAnimationFrame(step);
+    else weights = arrived;
+    for (const [name, control] of Object.entries({ rule, head })) control.set(String(model.get(name)));
+    causal.input.checked = model.get("causal");
+    const attends = model.get("rule") === "attention";
+    const at = Number(model.get("tau").toString().replace("inf", "Infinity"));
+    tau.set(positionOf(at), number(at));
+    tau.input.disabled = causal.input.disabled = !attends;
+    rest(buttons[model.get("word")]);
+    arrows?.draw(weights.length > 1 ? Math.min(model.get("head"), weights.length - 1) : 0);
+    draw();
+  }
+  /** Easing that starts and ends at rest. */
+  function step(time) {
+    if (!ways) return;
+    const share = Math.min(1, Math.max(0, (time - ways.since) / MILLISECONDS));
+    weights = between(ways.from, ways.to, share * share * (3 - 2 * share));
+    if (share >= 1) ways = null;
+    else requestAnimationFrame(step);
+    draw();
+  }
+
+  return follow(model, SETTINGS, settle);
+}
+
+/** The plane in which the arrows of queries and keys are turned by hand. */
+function plane(model, words, values) {
+  const n = words.length;
+  let head = 0;
+  let chosen = "query";
+  const rowOf = (vector) => head * n + (vector === "query" ? model.get("word") : Number(vector));
+  const traitOf = (vector) => (vector === "query" ? "q" : "k");
+  const move = (vector, arrow) => {
+    const [trait, row] = [traitOf(vector), rowOf(vector)];
+    const inside = arrow.map((x) => Math.round(10 * Math.min(4, Math.max(-4, x))) / 10);
+    update(model, { [trait]: model.get(trait).map((old, i) => (i === row ? inside : old)) });
+  };
+  const pick = choice("Arrow", [["query", "query"], ...words.map((word, j) => [String(j), `key of ${word}`])], (value) => {
+    chosen = value;
+    draw();
+  });
+  const axes = ["x", "y"].map((axis, c) => slider(axis, { min: -4, max: 4, step: 0.1 }, (value) => {
+    const arrow = [...model.get(traitOf(chosen))[rowOf(chosen)]];
+    arrow[c] = value;
+    move(chosen, arrow);
+  }));
+  const picture = svg("svg", { viewBox: `${-REACH} ${-REACH} ${2 * REACH} ${2 * REACH}`, class: "hydra-plane", "aria-hidden": "true" });
+  const arrows = Object.fromEntries([...words.map((_, j) => String(j)), "query"].map((vector) => {
+    const isQuery = vector === "query";
+    const parts = {
+      line: svg("line", { class: isQuery ? "hydra-ask" : "hydra-key" }),
+      tip: svg("circle", { r: isQuery ? 0.24 : 0.2, class: isQuery ? "hydra-asks" : "hydra-keys" }),
+      name: svg("text", { class: "hydra-name" }),
+      handle: svg("circle", { r: 0.55, class: "hydra-handle" }),
+    };
+    if (!isQuery) parts.tip.setAttribute("style", `--paint:${css(values[Number(vector)])}`);
+    parts.handle.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      parts.handle.setPointerCapture(event.pointerId);
+      chosen = vector;
+      draw();
+    });
+    parts.handle.addEventListener("pointermove", (event) => {
+      if (!parts.handle.hasPointerCapture(event.pointerId)) return;
+      const box = picture.getBoundingClientRect();
+      const at = (x, low, size) => ((x - low) / size) * 2 * REACH - REACH;
+      move(vector, [at(event.clientX, box.left, box.width), -at(event.clientY, box.top, box.height)]);
+    });
+    return [vector, parts];
+  }));
+  picture.append(
+    svg("line", { x1: -REACH, x2: REACH, class: "hydra-axle" }), svg("line", { y1: -REACH, y2: REACH, class: "hydra-axle" }),
+    ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
+  );
+  function draw() {
+    pick.select.value = chosen;
+    pick.select.options[0].textContent = `query of ${words[model.get("word")]}`;
+    const [x, y] = model.get(traitOf(chosen))[rowOf(chosen)];
+    axes[0].set(x);
+    axes[1].set(y);
+    for (const [vector, { line, tip, name, handle }] of Object.entries(arrows)) {
+      const arrow = model.get(traitOf(vector))[rowOf(vector)];
+      line.setAttribute("x2", arrow[0]);
+      line.setAttribute("y2", -arrow[1]);
+      for (const mark of [tip, handle]) {
+        mark.setAttribute("cx", arrow[0]);
+        mark.setAttribute("cy", -arrow[1]);
+      }
+      tip.classList.toggle("hydra-on", vector === chosen);
+      name.setAttribute("x", arrow[0]);
+      name.setAttribute("y", -arrow[1] - 0.36);
+      name.textContent = vector === "query" ? "query" : words[Number(vector)];
+    }
+  }
+  const root = el("div", { class: "hydra-arrows" },
+    el("p", { class: "hydra-note" }, "Drag an arrow: the query asks, a key in its direction answers."),
+    picture, pick.root, ...axes.map((axis) => axis.root));
+  return {
+    root,
+    draw: (own) => {
+      head = own;
+      draw();
+    },
+  };
+}
+
+const short = (w) => (w >= 0.995 ? "1" : w.toFixed(2).replace(/^0/, ""));
+const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
+const css = (colour) => `rgb(${colour.map((x) => Math.round(255 * x)).join(" ")})`;
+
+/** One size of both, of which the head that is shown is a part. */
+function valid(trait, value, initial) {
+  if (!withinLimits(trait, value, initial)) return false;
+  const n = initial.words.length;
+  if (trait === "q" || trait === "k") {
+    return value.length === initial.q.length && value[0].length === 2;
+  }
+  return trait !== "head" || value < initial.q.length / n;
+}
+
+export default { render, valid };

@@ -1,0 +1,315 @@
+"""The widget of the book's sentence: its arithmetic against the library, every control, links."""
+
+import math
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from hydra_lib import aggregation, scaled_dot_product_attention, sentence
+from hydra_lib.masking import causal_mask
+from hydra_lib.widgets import SentenceWidget
+from hydra_lib.widgets._base import SettingError
+from tests.conftest import (
+    drawn,
+    expect_refused,
+    follow,
+    in_javascript,
+    numbers,
+    press,
+    table_of,
+)
+
+browser = pytest.mark.browser
+HEADS = {
+    "q": sentence.HEAD_QUERIES.reshape(21, 2),
+    "k": sentence.HEAD_KEYS.reshape(21, 2),
+}
+ARROWS = "must be a matrix of at most 21 × 2, each a number from -4 to 4, got "
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SentenceWidget(rule="sum"), "rule must be mean or window or decay or attention"),
+        (lambda: SentenceWidget(word=7), "word must be an integer from 0 to 6, got 7"),
+        (lambda: SentenceWidget(head=1), "head must lie in 0 … 0, got 1"),
+        (lambda: SentenceWidget(tau=-1), "tau must be a number from 0 to 1,000,000 or inf, got -1"),
+        (lambda: SentenceWidget(q=[[5, 0]] * 7), f"q {ARROWS}[[5, 0], [5, 0]"),
+        (
+            lambda: SentenceWidget(q=[[1, 0]] * 6),
+            "q and k must both have 7 or both 21 rows, got [6, 7]",
+        ),
+        (
+            lambda: SentenceWidget(**HEADS | {"k": sentence.KEYS}),
+            "q and k must both have 7 or both 21 rows, got [21, 7]",
+        ),
+        (lambda: SentenceWidget(k=[[1]] * 7), "q and k must have 2 columns"),
+        (
+            lambda: SentenceWidget(controls=["colour"]),
+            "controls must be a row of at most 5, each rule or causal or tau or arrows or head",
+        ),
+    ],
+)
+def test_bad_settings(make, message):
+    with pytest.raises(SettingError, match=f"^{re.escape(message)}"):
+        make()
+
+
+def test_three_heads_at_once():
+    w = SentenceWidget(**HEADS, head=2)
+    assert (len(w.q), len(w.k), w.head) == (21, 21, 2)
+
+
+# --- the sentence ---------------------------------------------------------------------------------
+
+
+def test_it_finds_the_cat():
+    """What the book says of its sentence: “it” takes most from “cat”, and nearly its colour."""
+    output = scaled_dot_product_attention(
+        sentence.QUERIES, sentence.KEYS, sentence.VALUES, causal=True
+    )
+    weights = torch.softmax(sentence.QUERIES[4] @ sentence.KEYS[:5].mT / math.sqrt(2), dim=-1)
+    assert sentence.WORDS[weights.argmax()] == "cat"
+    assert weights.max() > 0.9
+    assert (output[4] - sentence.VALUES[1]).abs().max() < 0.1
+
+
+def test_what_the_three_heads_look_at():
+    for head, wanted in ((0, {4: 1}), (1, {i: i - 1 for i in range(1, 7)})):
+        q, k = sentence.HEAD_QUERIES[head], sentence.HEAD_KEYS[head]
+        scores = (q @ k.mT).masked_fill(~causal_mask(7), -math.inf)
+        for i, j in wanted.items():
+            assert scores[i].argmax() == j
+    q, k = sentence.HEAD_QUERIES[2], sentence.HEAD_KEYS[2]
+    weights = torch.softmax(q @ k.mT / math.sqrt(2), dim=-1)
+    content = [sentence.WORDS.index(word) for word in ("cat", "slept", "tired")]
+    assert weights[:, content].sum(dim=-1).min() > 0.97
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+def test_arithmetic_agrees_with_the_library():
+    generator = torch.Generator().manual_seed(3)
+    rules = {
+        "mean": aggregation.running_mean,
+        "window": lambda n: aggregation.window_mean(n, 2),
+        "decay": lambda n: aggregation.decay(n, 0.5),
+    }
+    torch.set_default_dtype(torch.float64)
+    try:
+        cases, expected = [], []
+        for index in range(1000):
+            n, h = 1 + index % 7, (1, 3)[index % 2]
+            rule = [*rules, "attention", "attention"][index % 5]
+            tau = [0.1, 1.0, 7.0][index % 3]
+            q, k = (4 * torch.rand(h, n, 2, generator=generator) - 2 for _ in "qk")
+            values = torch.rand(n, 3, generator=generator)
+            causal = index % 4 != 0
+            case = {"rule": rule, "causal": causal, "tau": tau, "n": n, "values": values.tolist()}
+            cases.append(case | {"q": q.flatten(0, 1).tolist(), "k": k.flatten(0, 1).tolist()})
+            if rule == "attention":
+                v = values.reshape(n, h, 3 // h).transpose(0, 1)
+                out = scaled_dot_product_attention(
+                    q, k, v, causal=causal, temperature=tau * math.sqrt(2)
+                )
+                expected.append(out.transpose(0, 1).reshape(n, 3))
+            else:
+                expected.append(rules[rule](n) @ values)
+        got = numbers(
+            in_javascript("sentence.js", "m.mixed(m.weightsOf(c, c.n), c.values)", cases)
+        )
+        for output, wanted in zip(got, expected, strict=True):
+            torch.testing.assert_close(torch.tensor(output), wanted, rtol=1e-9, atol=1e-12)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_between_two_sets_of_weights():
+    way = "m.between([[[1, 0], [0.5, 0.5]]], [[[0, 1], [0.25, 0.75]]], c)"
+    start, middle, end = numbers(in_javascript("sentence.js", way, [0, 0.5, 1]))
+    assert start == [[[1, 0], [0.5, 0.5]]]
+    assert middle == [[[0.5, 0.5], [0.375, 0.625]]]
+    assert end == [[[0, 1], [0.25, 0.75]]]
+
+
+def test_arcs_stay_in_their_frame():
+    """A cubic reaches three quarters of the way to its control points."""
+    paths = numbers(
+        in_javascript(
+            "sentence.js", "m.arc(c[0], c[1], 120)", [[i, j] for i in range(7) for j in range(7)]
+        )
+    )
+    for path in paths:
+        start, *controls = [float(y) for y in re.findall(r"[ ](-?[\d.]+)", path)]
+        assert start == 120
+        assert 120 - 0.75 * (120 - min(controls)) >= 0
+
+
+# --- controls -------------------------------------------------------------------------------------
+
+
+def shown(page):
+    """The weights of the table and the sentence under the drawing."""
+    rows = table_of(page, "weights: a row for each output").locator("tbody tr")
+    return [row.locator("td").all_inner_texts()[:-1] for row in rows.all()]
+
+
+def expected_texts(weights):
+    def text(w):
+        return "" if w < 0.005 else "1" if w >= 0.995 else f"{w:.2f}".removeprefix("0")
+
+    return [[text(w) for w in row] for row in weights.tolist()]
+
+
+def attention(causal=True, tau=1.0, q=sentence.QUERIES, k=sentence.KEYS):
+    scores = q.double() @ k.double().mT / math.sqrt(2)
+    if causal:
+        scores = scores.masked_fill(~causal_mask(7), -math.inf)
+    return torch.softmax(scores / tau, dim=-1)
+
+
+@browser
+def test_what_stands_there(widget_page):
+    page = widget_page(SentenceWidget())
+    expect(page.locator(".hydra-words button")).to_have_text(list(sentence.WORDS))
+    assert shown(page) == expected_texts(attention())
+    it = page.get_by_role("button", name="it: takes .91 of cat, .08 of it, .01 of slept")
+    expect(it).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".hydra-sum")).to_have_text(
+        "it = .91 × cat (.93, .52, .16) + .08 × it (.88, .88, .86) "
+        "+ .01 × slept (.20, .45, .78) = (.92, .55, .22)"
+    )
+    paints = page.locator(".hydra-words > .hydra-swatch").evaluate_all(
+        "all => all.map(x => getComputedStyle(x).backgroundColor)"
+    )
+    values = [[round(255 * x) for x in value] for value in sentence.VALUES.tolist()]
+    assert paints[7:] == [f"rgb({r}, {g}, {b})" for r, g, b in values]
+    output = (attention() @ sentence.VALUES.double())[4].tolist()
+    assert paints[4] == "rgb({}, {}, {})".format(*(round(255 * x) for x in output))
+
+
+@browser
+def test_rules(widget_page):
+    page = widget_page(SentenceWidget())
+    page.get_by_label("running mean").check()
+    drawn(page)
+    assert shown(page) == expected_texts(aggregation.running_mean(7))
+    press(page, "ArrowRight")
+    assert shown(page) == expected_texts(aggregation.window_mean(7, 2))
+    press(page, "ArrowRight")
+    assert shown(page) == expected_texts(aggregation.decay(7, 0.5))
+    page.wait_for_url("**#sentence.rule=decay")
+
+
+@browser
+def test_words_by_pointer_and_keyboard(widget_page):
+    page = widget_page(SentenceWidget())
+    total = page.locator(".hydra-sum strong")
+    words = page.locator(".hydra-words button")
+    words.nth(6).hover()
+    expect(total).to_have_text("tired")
+    page.mouse.move(2, 2)  # pointing alone changes nothing for good
+    expect(total).to_have_text("it")
+    words.nth(2).click()
+    page.mouse.move(2, 2)
+    expect(total).to_have_text("slept")
+    press(page, "ArrowLeft")
+    expect(total).to_have_text("cat")
+    page.wait_for_url("**#sentence.word=1")
+    row = table_of(page, "weights: a row for each output").locator("tbody tr").nth(3)
+    row.locator("td").nth(2).hover()
+    expect(total).to_have_text("because")
+    expect(row.locator("td").nth(2)).to_have_class("hydra-source")
+    expect(page.locator(".hydra-term.hydra-on")).to_contain_text("slept")
+    expect(page.locator(".hydra-share.hydra-on")).to_have_text(".76")
+    expect(page.locator(".hydra-paint[opacity='1']")).to_have_count(1)
+
+
+@browser
+def test_causal_and_temperature(widget_page):
+    page = widget_page(SentenceWidget(controls=["causal", "tau"], causal=False))
+    assert shown(page) == expected_texts(attention(causal=False))
+    page.get_by_label("causal").check()
+    drawn(page)
+    assert shown(page) == expected_texts(attention())
+    page.get_by_label("Temperature").focus()
+    press(page, "End")
+    assert shown(page) == expected_texts(aggregation.running_mean(7))
+    press(page, "Home")
+    assert shown(page) == expected_texts(attention(tau=1e-9))
+    page.wait_for_url("**#sentence.causal=true&sentence.tau=0")
+
+
+@browser
+def test_arrows_by_hand_and_by_slider(widget_page):
+    page = widget_page(SentenceWidget(controls=["arrows"]))
+    picture = page.locator(".hydra-plane")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+
+    def place(x, y):
+        return box["x"] + (x + 4.4) / 8.8 * box["width"], box["y"] + (4.4 - y) / 8.8 * box["height"]
+
+    page.mouse.move(*place(3.2, -0.4))
+    page.mouse.down()
+    page.mouse.move(*place(0, 3), steps=4)
+    page.mouse.up()
+    drawn(page)
+    q = sentence.QUERIES.clone()
+    q[4] = torch.tensor([0.0, 3.0])
+    page.mouse.move(2, 2)
+    drawn(page)
+    assert shown(page) == expected_texts(attention(q=q))
+    expect(page.locator(".hydra-sum strong")).to_have_text("it")
+    page.get_by_role("combobox").select_option("key of cat")
+    page.get_by_role("slider").nth(1).focus()
+    press(page, "End")
+    k = sentence.KEYS.clone()
+    k[1, 1] = 4.0
+    assert shown(page) == expected_texts(attention(q=q, k=k))
+
+
+@browser
+def test_three_heads(widget_page):
+    page = widget_page(SentenceWidget(controls=["head"], **HEADS))
+    for head in range(3):
+        page.get_by_label(("1: red", "2: green", "3: blue")[head]).check()
+        drawn(page)
+        q, k = sentence.HEAD_QUERIES[head], sentence.HEAD_KEYS[head]
+        assert shown(page) == expected_texts(attention(q=q, k=k))
+    expect(page.locator(".hydra-sum")).to_contain_text("it, blue = ")
+
+
+@browser
+def test_links(widget_page):
+    page = widget_page(SentenceWidget(), fragment="#sentence.rule=mean&sentence.word=2")
+    assert shown(page) == expected_texts(aggregation.running_mean(7))
+    expect(page.locator(".hydra-sum strong")).to_have_text("slept")
+    follow(page, "#sentence.tau=inf")
+    assert shown(page) == expected_texts(aggregation.running_mean(7))
+    for asked in ("rule=sum", "word=7", "head=1", "tau=-1", "q=[[1,2]]", "causal=2", "words=[]"):
+        follow(page, f"#sentence.{asked}")
+        expect_refused(page, "sentence", asked)
+    assert shown(page) == expected_texts(attention())
+
+
+@browser
+@pytest.mark.parametrize("width", [320, 360, 1280])
+def test_nothing_moves_and_nothing_is_cut(widget_page, width):
+    page = widget_page(SentenceWidget(controls=["rule", "causal", "tau"]), width=width)
+    root = page.locator("[data-ready=sentence]")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    heights = set()
+    for rule in ("running mean", "window of 2", "decay", "attention"):
+        page.get_by_label(rule, exact=True).check()
+        for word in page.locator(".hydra-words button").all():
+            word.click()
+            drawn(page)
+            heights.add(root.bounding_box()["height"])
+    assert len(heights) == 1
