@@ -23,6 +23,7 @@ NOT_YET = ()
 NUMBER = re.compile(r"(?<!\w)(?<!\w[.,])\d+(?:,\d{3})*(?:\.\d+)?")
 UNIT = re.compile(r"\s?(?:%|×(?!\s?\d)|[mnµ]?s\b|[KMGT]i?B\b|[GT]?FLOP|nats\b|times\b|bytes?\b)")
 CELL = re.compile(r"^```\{code-cell\}.*?^```$", re.MULTILINE | re.DOTALL)
+OPTIONS = re.compile(r"(?<=\n)---\n.*?^---\n", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r"\$\$.*?\$\$|(?<!\\)\$[^$\n]*(?:\n[^$\n]+)*?\$", re.DOTALL)
 # In this order: what an earlier pattern has taken away, a later one does not see.
 NO_PROSE = [
@@ -68,7 +69,7 @@ def numbers_set(section):
     """What the code cells and the formulas of this part of a chapter set."""
     found = Set()
     for cell in CELL.findall(section):
-        lines = cell.splitlines()[1:-1]
+        lines = OPTIONS.sub("", cell).splitlines()[1:-1]
         code = (re.sub(r"^:\w+:.*|^(\s*)[%!].*", r"\1pass", x) for x in lines)  # tags, magics
         found.visit(ast.parse("\n".join(code)))
     for formula in FORMULA.findall(blank(section, CELL)):

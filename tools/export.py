@@ -138,11 +138,12 @@ def fold(cell):
 
 
 def code(cell, solution: bool):
-    made = nbformat.v4.new_code_cell(("# @title Solution\n" if solution else "") + cell.source)
+    title = "Solution" if solution else cell.metadata.get("mystnb", {}).get("code_prompt_show")
+    made = nbformat.v4.new_code_cell((f"# @title {title}\n" if title else "") + cell.source)
     tags = cell.metadata.get("tags", [])
     if "nbval-check-output" in tags:
         made.metadata["tags"] = ["nbval-check-output"]
-    return fold(made) if solution or "hide-input" in tags else made
+    return fold(made) if solution or {"hide-input", "remove-input"} & {*tags} else made
 
 
 def cells(source: list, page: str):
