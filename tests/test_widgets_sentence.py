@@ -121,9 +121,7 @@ def test_arithmetic_agrees_with_the_library():
                 expected.append(out.transpose(0, 1).reshape(n, 3))
             else:
                 expected.append(rules[rule](n) @ values)
-        got = numbers(
-            in_javascript("sentence.js", "m.mixed(m.weightsOf(c, c.n), c.values)", cases)
-        )
+        got = numbers(in_javascript("sentence.js", "m.mixed(m.weightsOf(c, c.n), c.values)", cases))
         for output, wanted in zip(got, expected, strict=True):
             torch.testing.assert_close(torch.tensor(output), wanted, rtol=1e-9, atol=1e-12)
     finally:

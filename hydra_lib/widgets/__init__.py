@@ -8,6 +8,7 @@ are kept in the URL fragment, under the widget's ``name``.
 
 from hydra_lib.widgets.aggregation import AggregationWidget
 from hydra_lib.widgets.explorer import ExplorerWidget
+from hydra_lib.widgets.gradient import GradientWidget
 from hydra_lib.widgets.head_splitter import HeadSplitterWidget
 from hydra_lib.widgets.head_viewer import HeadViewerWidget
 from hydra_lib.widgets.mask import MaskWidget
@@ -21,6 +22,7 @@ from hydra_lib.widgets.trace import TraceWidget
 __all__ = [
     "AggregationWidget",
     "ExplorerWidget",
+    "GradientWidget",
     "HeadSplitterWidget",
     "HeadViewerWidget",
     "MaskWidget",

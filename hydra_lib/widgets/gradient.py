@@ -1,0 +1,38 @@
+"""The widget of what a row of scores learns; its arithmetic is ``static/gradient.js``."""
+
+import traitlets
+
+from hydra_lib import sentence
+from hydra_lib.widgets._base import Setting, SettingError, Widget
+from hydra_lib.widgets._bundle import bundle
+
+__all__ = ["GradientWidget"]
+
+N = len(sentence.WORDS)
+TARGETS = [sentence.WORDS.index(word) for word in ("cat", "slept", "tired")]
+
+
+class GradientWidget(Widget):
+    """Teach one row of attention a colour: drag its scores, or let gradient descent do it.
+
+    The row mixes the seven colours of :mod:`hydra_lib.sentence` with the weights softmax(``scores``).
+    The loss is half the squared distance to the colour of the word ``target``, which is 1 (cat),
+    2 (slept) or 6 (tired). Seven ``scores`` lie between −8 and 8.
+
+    Raises ValueError for other scores and targets.
+    """
+
+    _esm = bundle("gradient_widget.js")
+    name = traitlets.Unicode("gradient").tag(sync=True)
+    scores = Setting([0.0] * N, low=-8, high=8, shape=(N,))
+    target = Setting(TARGETS[0], options=tuple(TARGETS))
+
+    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
+    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
+    targets = Setting(TARGETS, options=tuple(TARGETS), shape=(len(TARGETS),), read_only=True)
+
+    @traitlets.validate("scores")
+    def _check_scores(self, proposal):
+        if len(proposal["value"]) != N:
+            raise SettingError(f"scores must be {N} numbers, got {len(proposal['value'])}")
+        return proposal["value"]

@@ -1,0 +1,20 @@
+// One row of attention and what its scores learn, as hydra_lib/backward.py has it. No DOM.
+import { product } from "./aggregation.js";
+import { boltzmann } from "./boltzmann.js";
+
+/** The row that `scores` make of `values`, its loss ½‖output − target‖², and the push on each score,
+ * −∂loss/∂score = p_j · (target − output)·(v_j − output): a weight times how much nearer v_j would be.
+ * @param {number[]} scores @param {number[][]} values @param {number[]} target */
+export function learning(scores, values, target) {
+  const { p } = boltzmann(scores, 1);
+  const [output] = product([p], values);
+  const way = target.map((t, c) => t - output[c]);
+  const pull = values.map((v) => way.reduce((total, w, c) => total + w * (v[c] - output[c]), 0));
+  const loss = way.reduce((total, w) => total + w * w, 0) / 2;
+  return { p, output, loss, pull, push: p.map((weight, j) => weight * pull[j]) };
+}
+
+/** The scores after a step of gradient descent, kept between -most and most. */
+export function descend(scores, push, rate, most) {
+  return scores.map((s, j) => Math.min(most, Math.max(-most, s + rate * push[j])));
+}

@@ -1,0 +1,100 @@
+import { descend, learning } from "./gradient.js";
+import { withinLimits } from "./limits.js";
+import { columnHeads, el, follow, heat, number, pills, slider, table, update } from "./ui.js";
+
+const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
+
+function render({ model, el: root }) {
+  const words = model.get("words");
+  const values = model.get("values");
+  const most = model.get("limits").scores.max;
+  const now = () => learning(model.get("scores"), values, values[model.get("target")]);
+  const begin = {
+    even: words.map(() => 0),
+    "sure of “slept”": words.map((word) => (word === "slept" ? most : 0)),
+  };
+
+  const target = pills("Teach it to be", model.get("targets").map((j) => [String(j), words[j]]),
+    (value) => update(model, { target: Number(value) }));
+  target.inputs.forEach((input, at) =>
+    input.nextSibling.prepend(swatch(values[model.get("targets")[at]]), " "));
+  const step = (times) => {
+    let scores = model.get("scores");
+    for (let i = 0; i < times; i += 1) {
+      scores = descend(scores, learning(scores, values, values[model.get("target")]).push, RATE, most);
+    }
+    update(model, { scores: scores.map((s) => Math.round(1e4 * s) / 1e4) });
+  };
+  const button = (text, onclick) => el("button", { type: "button", onclick }, text);
+  const buttons = el("div", { class: "hydra-buttons" },
+    button("one step", () => step(1)), button("ten steps", () => step(10)),
+    ...Object.entries(begin).map(([name, scores]) => button(name, () => update(model, { scores }))));
+
+  const sliders = words.map((word, j) => {
+    const made = slider(word, { min: -most, max: most, step: 0.1 }, (value) =>
+      update(model, { scores: model.get("scores").map((s, i) => (i === j ? value : s)) }));
+    made.root.firstChild.prepend(swatch(values[j]), " ");
+    return made;
+  });
+  const rows = table("A word a row: weight × pull = push on its score", words.length, 4);
+  columnHeads(rows, "word and score", ["weight", "pull", "push"]);
+  rows.root.querySelector("thead td")?.remove();
+  rows.cells.forEach((cells, j) => {
+    cells[0].append(sliders[j].root);
+    cells[1].className = "hydra-bar";
+    cells[2].className = cells[3].className = "hydra-signed";
+  });
+  rows.root.classList.add("hydra-learning");
+  const mix = swatch(values[0]);
+  const aim = swatch(values[0]);
+  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  root.classList.add("hydra");
+  root.append(
+    el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, target.root),
+      el("div", { class: "hydra-break" }, buttons)),
+    el("div", { class: "hydra-aim", "aria-hidden": "true" }, mix, el("span", {}, "output"),
+      el("span", {}, "→"), aim, el("span", {}, "target")),
+    el("div", { class: "hydra-panels" }, rows.root), summary,
+  );
+
+  return follow(model, ["scores", "target"], () => {
+    const scores = model.get("scores");
+    const { p, output, loss, pull, push } = now();
+    target.set(String(model.get("target")));
+    paint(mix, output);
+    paint(aim, values[model.get("target")]);
+    const widest = { 2: Math.max(0.05, ...pull.map(Math.abs)), 3: Math.max(0.05, ...push.map(Math.abs)) };
+    words.forEach((_, j) => {
+      sliders[j].set(scores[j], scores[j].toFixed(1).replace("-", "−"));
+      const cells = rows.cells[j];
+      cells[1].textContent = p[j].toFixed(3);
+      cells[1].style = heat(p[j]);
+      for (const [place, value] of [[2, pull[j]], [3, push[j]]]) {
+        cells[place].textContent = signed(value);
+        const share = value / widest[place];
+        cells[place].style = `--from:${50 + 50 * Math.min(0, share)}%;--to:${50 + 50 * Math.max(0, share)}%`;
+        cells[place].classList.toggle("hydra-down", value < 0);
+      }
+    });
+    const strongest = Math.max(...push.map(Math.abs));
+    const rising = words[push.indexOf(Math.max(...push))];
+    summary.textContent = `Loss ${number(Number(loss.toPrecision(3)))}. `
+      + (strongest < 0.005 ? "No score is pushed by as much as 0.005: " + (loss > 0.1
+        ? "the row is sure, and wrong, and hardly learns." : "there is little left to learn.")
+        : `The step would raise “${rising}” most, and takes from the others what it gives: the pushes sum to 0.`);
+  });
+}
+
+const swatch = (colour) => el("span", { class: "hydra-swatch", style: `--paint:${css(colour)}`, "aria-hidden": "true" });
+const paint = (element, colour) => element.style.setProperty("--paint", css(colour));
+const css = (colour) => `rgb(${colour.map((x) => Math.round(255 * x)).join(" ")})`;
+/** Three decimals and a sign; what rounds to nothing is 0. */
+const signed = (x) => (Math.abs(x) < 5e-4 ? "0" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`);
+
+function valid(trait, value, initial) {
+  if (!withinLimits(trait, value, initial)) return false;
+  if (trait === "scores") return value.length === initial.words.length;
+  return trait !== "target" || initial.targets.includes(value);
+}
+
+export default { render, valid };

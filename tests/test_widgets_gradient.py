@@ -1,0 +1,139 @@
+"""The widget of what a row of scores learns: its arithmetic against the library, controls, links."""
+
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from hydra_lib import attention_backward, sentence
+from hydra_lib.widgets import GradientWidget
+from hydra_lib.widgets._base import SettingError
+from tests.conftest import drag, drawn, expect_refused, follow, in_javascript, numbers, press
+
+browser = pytest.mark.browser
+VALUES = sentence.VALUES.double()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GradientWidget(scores=[0.0] * 6), "scores must be 7 numbers, got 6"),
+        (
+            lambda: GradientWidget(scores=[9.0] * 7),
+            "scores must be a row of at most 7, each a number from -8 to 8, got",
+        ),
+        (lambda: GradientWidget(target=0), "target must be 1 or 2 or 6, got 0"),
+    ],
+)
+def test_bad_settings(make, message):
+    with pytest.raises(SettingError, match=f"^{re.escape(message)}"):
+        make()
+
+
+def by_the_library(scores, values, target):
+    """Chapter 08's backward pass of one row whose scores are given: a query of 1, keys the scores."""
+    q, k = torch.ones(1, 1, dtype=torch.float64), scores[:, None]
+    p = torch.softmax(scores, dim=0)
+    output = p @ values
+    steps = attention_backward(q, k, values, (output - target)[None], temperature=1)
+    return p, output, (output - target).square().sum() / 2, -steps.grad_scaled[0]
+
+
+def test_arithmetic_agrees_with_the_library():
+    generator = torch.Generator().manual_seed(5)
+    cases, expected = [], []
+    for index in range(1000):
+        n = 1 + index % 11
+        scores = 6 * torch.randn(n, generator=generator, dtype=torch.float64)
+        values = torch.rand(n, 3, generator=generator, dtype=torch.float64)
+        target = torch.rand(3, generator=generator, dtype=torch.float64)
+        cases.append([x.tolist() for x in (scores, values, target)])
+        expected.append(by_the_library(scores, values, target))
+    got = numbers(in_javascript("gradient.js", "m.learning(...c)", cases))
+    for result, (p, output, loss, push) in zip(got, expected, strict=True):
+        for name, wanted in (("p", p), ("output", output), ("loss", loss), ("push", push)):
+            torch.testing.assert_close(
+                torch.tensor(result[name], dtype=torch.float64), wanted, rtol=1e-9, atol=1e-12
+            )
+        weighed = torch.tensor(result["p"]).double() * torch.tensor(result["pull"]).double()
+        torch.testing.assert_close(weighed, push, rtol=1e-5, atol=1e-7)
+
+
+def test_a_step_stays_inside():
+    (got,) = numbers(
+        in_javascript("gradient.js", "m.descend(...c)", [[[7, -7, 0], [1, -1, 2], 2, 8]])
+    )
+    assert got == [8, -8, 4]
+
+
+def rows(page):
+    lines = page.locator(".hydra-learning tbody tr").all()
+    return [[cell.inner_text() for cell in line.locator("td").all()[1:]] for line in lines]
+
+
+def written(x):
+    return "0" if abs(x) < 5e-4 else f"{'−' if x < 0 else '+'}{abs(x):.3f}"
+
+
+def expected_rows(scores, target):
+    p, output, _, push = by_the_library(scores, VALUES, VALUES[target])
+    pull = (VALUES - output) @ (VALUES[target] - output)
+    return [
+        [f"{w:.3f}", written(a), written(b)]
+        for w, a, b in zip(p.tolist(), pull.tolist(), push.tolist(), strict=True)
+    ]
+
+
+@browser
+def test_drag_teach_and_saturate(widget_page):
+    page = widget_page(GradientWidget())
+    scores = torch.zeros(7, dtype=torch.float64)
+    assert rows(page) == expected_rows(scores, 1)
+    summary = page.locator(".hydra-summary")
+    expect(summary).to_contain_text("The step would raise “cat” most")
+    page.get_by_role("slider", name="slept").focus()
+    press(page, "End")
+    scores[2] = 8
+    assert rows(page) == expected_rows(scores, 1)
+    expect(summary).to_contain_text("sure, and wrong, and hardly learns")
+    page.get_by_label("slept", exact=True).check()
+    drawn(page)
+    assert rows(page) == expected_rows(scores, 2)
+    expect(summary).to_contain_text("little left to learn")
+    page.get_by_role("button", name="even").click()
+    drawn(page)
+    assert rows(page) == expected_rows(torch.zeros(7, dtype=torch.float64), 2)
+    drag(page, "tired", 1)
+    scores = torch.zeros(7, dtype=torch.float64)
+    scores[6] = 8
+    assert rows(page) == expected_rows(scores, 2)
+    page.wait_for_url("**#gradient.scores=*&gradient.target=2")
+
+
+@browser
+def test_steps_are_gradient_descent(widget_page):
+    page = widget_page(GradientWidget(target=6))
+    scores = torch.zeros(7, dtype=torch.float64)
+    for name, times in (("one step", 1), ("ten steps", 10)):
+        page.get_by_role("button", name=name).click()
+        drawn(page)
+        for _ in range(times):
+            scores = scores + 8 * by_the_library(scores, VALUES, VALUES[6])[3]
+        scores = (1e4 * scores).round() / 1e4
+        assert rows(page) == expected_rows(scores, 6)
+
+
+@browser
+@pytest.mark.parametrize("width", [320, 1280])
+def test_links_and_room(widget_page, width):
+    page = widget_page(GradientWidget(), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    box = page.locator(".hydra-panels")
+    assert box.evaluate("x => x.scrollWidth <= x.clientWidth + 1")
+    follow(page, "#gradient.scores=[0,0,8,0,0,0,0]&gradient.target=6")
+    wanted = torch.tensor([0.0, 0, 8, 0, 0, 0, 0]).double()
+    assert rows(page) == expected_rows(wanted, 6)
+    for asked in ("scores=[1]", "scores=[0,0,9,0,0,0,0]", "target=0", "targets=[1]"):
+        follow(page, f"#gradient.{asked}")
+        expect_refused(page, "gradient", asked)
