@@ -1,8 +1,8 @@
 """The sentence that runs through the book: seven words whose values are colours.
 
-A value is a colour, red, green and blue from 0 to 1, so ``weights @ VALUES`` mixes paint: each output
-row is a colour the eye can check. Queries and keys are arrows in a plane, made by hand so that
-“it” finds “cat”; nothing here is learned. Chapter 07 looks into heads that are.
+A value is a colour, red, green and blue from 0 to 1, so ``weights @ VALUES`` mixes paint: each
+output row is a colour the eye can check. Queries and keys are arrows in a plane, made by hand so
+that “it” finds “cat”; nothing here is learned. Chapter 07 looks into heads that are.
 """
 
 import math
@@ -38,7 +38,7 @@ KEYS = torch.tensor(
 
 
 def _circle(first: int) -> torch.Tensor:
-    """An arrow for each position, one seventh of a turn apart; the first at this position's angle."""
+    """An arrow for each position, a seventh of a turn apart, from the angle of ``first`` on."""
     angles = 2 * math.pi / 7 * torch.arange(first, first + 7)
     return 3.6 * torch.stack([angles.cos(), angles.sin()], dim=1)
 

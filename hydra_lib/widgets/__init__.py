@@ -17,6 +17,7 @@ from hydra_lib.widgets.sentence import SentenceWidget
 from hydra_lib.widgets.strassen import StrassenWidget
 from hydra_lib.widgets.stride import StrideWidget
 from hydra_lib.widgets.temperature import TemperatureWidget
+from hydra_lib.widgets.tiles import TilesWidget
 from hydra_lib.widgets.trace import TraceWidget
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "StrassenWidget",
     "StrideWidget",
     "TemperatureWidget",
+    "TilesWidget",
     "TraceWidget",
 ]

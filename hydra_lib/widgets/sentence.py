@@ -19,10 +19,11 @@ class SentenceWidget(Widget):
     """Seven words that mix their colours; point at a word to see what it takes from the others.
 
     The words and values are those of :mod:`hydra_lib.sentence`. ``rule`` is mean, window (the last
-    two words), decay (one half a step) or attention, whose weights are softmax(q·k / (``tau`` √d_k))
-    with ``q`` and ``k``, (7, 2) for one head; (21, 2) holds those of three heads below each other, of
-    which each mixes one column of the values: red, green, blue. With ``causal`` a word takes nothing from later ones. ``word`` and ``head``, counted from 0, are
-    shown. ``controls`` lists what the reader may change, of rule, causal, tau, arrows and head.
+    two words), decay (one half a step) or attention, with weights softmax(q·k / (``tau`` √d_k)) of
+    ``q`` and ``k``, (7, 2) for one head; (21, 2) holds those of three heads below each other, of
+    which each mixes one column of the values: red, green, blue. With ``causal`` a word takes
+    nothing from later ones. ``word`` and ``head``, counted from 0, are shown. ``controls`` lists
+    what the reader may change, of rule, causal, tau, arrows and head.
 
     Raises ValueError for other settings, and for q and k that are not both of 7 or of 21 rows.
     """

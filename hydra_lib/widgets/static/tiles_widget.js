@@ -1,0 +1,80 @@
+import { withinLimits } from "./limits.js";
+import { sweep, tilesOf } from "./tiles.js";
+import { columnHeads, el, follow, number, slider, table, update } from "./ui.js";
+
+function render({ model, el: root }) {
+  const words = model.get("words");
+  const values = model.get("values");
+  const scores = model.get("scores");
+  const n = words.length;
+  const block = slider("Tile side", { min: 1, max: n }, (value) =>
+    update(model, { block: value, step: Math.min(model.get("step"), tilesOf(n, value).length) }));
+  const step = slider("Tiles done", { min: 0, max: 1 }, (value) => update(model, { step: value }));
+  const next = el("button", {
+    type: "button",
+    onclick: () => update(model, { step: (model.get("step") + 1) % (tilesOf(n, model.get("block")).length + 1) }),
+  }, "next tile");
+  const board = table("scores, computed a tile at a time; then a row's maximum m, sum l, and its mixture so far",
+    n, n + 3, (i) => words[i]);
+  columnHeads(board, "", [...words, "m", "l", "mix"]);
+  board.root.classList.add("hydra-dense", "hydra-mixing", "hydra-tiles");
+  [...board.root.querySelectorAll("thead th")].slice(0, n).forEach((cell, j) =>
+    cell.replaceChildren(swatch(values[j]), el("span", { class: "hydra-aside" }, words[j])));
+  const mixes = board.cells.map((cells) => cells[n + 2].appendChild(swatch([0, 0, 0])));
+  const summary = el("p", { class: "hydra-summary hydra-steady", "aria-live": "polite" });
+  root.classList.add("hydra", "hydra-sentence");
+  root.append(
+    el("div", { class: "hydra-controls" }, block.root, step.root, next),
+    el("div", { class: "hydra-panels" }, board.root, summary),
+  );
+
+  return follow(model, ["block", "step"], () => {
+    const side = model.get("block");
+    const tiles = tilesOf(n, side);
+    const done = Math.min(model.get("step"), tiles.length);
+    const rows = sweep(scores, values, tiles, done);
+    block.set(side, `${side} × ${side}`);
+    step.input.max = tiles.length;
+    step.set(done, `${done} of ${tiles.length}`);
+    next.textContent = done === tiles.length ? "from the start" : "next tile";
+    const now = done > 0 ? tiles[done - 1] : null;
+    const order = Array.from({ length: n }, () => Array(n).fill(Infinity));
+    tiles.forEach((tile, at) => tile.rows.forEach((i) => tile.columns.forEach((j) => {
+      order[i][j] = at;
+    })));
+    board.cells.forEach((cells, i) => {
+      for (let j = 0; j < n; j += 1) {
+        const here = order[i][j] === done - 1;
+        cells[j].className = order[i][j] === Infinity ? "hydra-skipped"
+          : here ? "hydra-now" : order[i][j] < done ? "hydra-gone" : "";
+        cells[j].textContent = here && j <= i ? short(scores[i][j]) : here ? "−∞" : "";
+      }
+      const { m, l, o } = rows[i];
+      const begun = m > -Infinity;
+      cells[n].textContent = begun ? short(m) : "";
+      cells[n + 1].textContent = begun ? l.toFixed(2) : "";
+      mixes[i].style.setProperty("--paint", begun ? css(o.map((x) => x / l)) : "transparent");
+    });
+    summary.replaceChildren(...told(now, rows, side, tiles));
+  });
+
+  /** What the last tile did to its last row, and what lies in memory. */
+  function told(now, rows, side, tiles) {
+    const whole = Math.ceil(n / side) ** 2;
+    const memory = `${side ** 2} scores in memory at once where the whole matrix has ${n ** 2}; `
+      + `${whole - tiles.length} of ${whole} tiles lie in the future and are never computed.`;
+    if (!now) return [memory];
+    const i = now.rows.at(-1);
+    const { scale, l, m } = rows[i];
+    const kept = scale === 1 ? "the maximum stayed, so nothing is rescaled" : `the maximum rose to ${short(m)}, so the older sum and mixture are multiplied by ${number(Number(scale.toPrecision(3)))}`;
+    const part = now.columns[0] === 0 ? "its first tile" : kept;
+    return [el("strong", {}, words[i]), `: ${part}. Its mixture is o / l with l = ${number(Number(l.toPrecision(3)))}. `
+      + memory];
+  }
+}
+
+const swatch = (colour) => el("span", { class: "hydra-swatch", style: `--paint:${css(colour)}`, "aria-hidden": "true" });
+const css = (colour) => `rgb(${colour.map((x) => Math.round(255 * x)).join(" ")})`;
+const short = (x) => x.toFixed(1).replace("-", "−");
+
+export default { render, valid: withinLimits };

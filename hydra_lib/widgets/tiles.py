@@ -1,0 +1,33 @@
+"""The widget of attention tile by tile; its arithmetic is ``static/tiles.js``."""
+
+import math
+
+import traitlets
+
+from hydra_lib import sentence
+from hydra_lib.widgets._base import Setting, Widget
+from hydra_lib.widgets._bundle import bundle
+
+__all__ = ["TilesWidget"]
+
+N = len(sentence.WORDS)
+SCORES = (sentence.QUERIES @ sentence.KEYS.mT / math.sqrt(2)).tolist()
+
+
+class TilesWidget(Widget):
+    """Causal attention of the book's sentence, a tile of scores at a time.
+
+    Each row keeps its maximum m, its sum l and its mixture; no tile is kept. ``block`` is the side of
+    a tile, 1 to 7, and ``step`` the number of tiles done; a step beyond the last shows the last.
+
+    Raises ValueError for other settings.
+    """
+
+    _esm = bundle("tiles_widget.js")
+    name = traitlets.Unicode("tiles").tag(sync=True)
+    block = Setting(2, low=1, high=N, whole=True)
+    step = Setting(3, low=0, high=N * (N + 1) // 2, whole=True)
+
+    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
+    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
+    scores = Setting(SCORES, low=-100, high=100, shape=(N, N), read_only=True)

@@ -1,0 +1,110 @@
+"""The widget of attention tile by tile: its arithmetic against the library, controls, links."""
+
+import math
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from hydra_lib import scaled_dot_product_attention, sentence
+from hydra_lib.widgets import TilesWidget
+from hydra_lib.widgets._base import SettingError
+from tests.conftest import drawn, expect_refused, extended, follow, in_javascript, numbers, press
+
+browser = pytest.mark.browser
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TilesWidget(block=8), "block must be an integer from 1 to 7, got 8"),
+        (lambda: TilesWidget(step=29), "step must be an integer from 0 to 28, got 29"),
+    ],
+)
+def test_bad_settings(make, message):
+    with pytest.raises(SettingError, match=f"^{re.escape(message)}$"):
+        make()
+
+
+def test_tiles_cover_what_may_be_seen_once():
+    cases = [[n, block] for n in range(1, 12) for block in range(1, n + 1)]
+    for (n, _), tiles in zip(
+        cases, numbers(in_javascript("tiles.js", "m.tilesOf(...c)", cases)), strict=True
+    ):
+        pairs = [(i, j) for tile in tiles for i in tile["rows"] for j in tile["columns"]]
+        assert len(pairs) == len(set(pairs))
+        assert {(i, j) for i in range(n) for j in range(i + 1)} <= set(pairs)
+        assert all(min(tile["columns"]) <= max(tile["rows"]) for tile in tiles)
+
+
+def test_every_row_is_the_attention_of_what_it_has_seen():
+    generator = torch.Generator().manual_seed(8)
+    cases = []
+    for index in range(300):
+        n = 1 + index % 7
+        scores = (1, 40)[index % 2] * torch.randn(n, n, generator=generator, dtype=torch.float64)
+        values = torch.rand(n, 3, generator=generator, dtype=torch.float64)
+        cases.append([scores.tolist(), values.tolist(), 1 + index % n, index % 9])
+    run = "((t) => [t.slice(0, c[3]), m.sweep(c[0], c[1], t, c[3])])(m.tilesOf(c[0].length, c[2]))"
+    for (scores, values, _, _), (done, rows) in zip(
+        cases, numbers(in_javascript("tiles.js", run, cases)), strict=True
+    ):
+        for i, row in enumerate(rows):
+            seen = [j for t in done if i in t["rows"] for j in t["columns"] if j <= i]
+            if not seen:
+                assert extended(row["m"]) == -math.inf
+                assert row["l"] == 0
+                continue
+            s = torch.tensor([scores[i][j] for j in seen], dtype=torch.float64)
+            v = torch.tensor([values[j] for j in seen], dtype=torch.float64)
+            assert row["m"] == s.max()
+            assert math.isclose(row["l"], (s - s.max()).exp().sum().item(), rel_tol=1e-12)
+            mix = torch.tensor(row["o"], dtype=torch.float64) / row["l"]
+            torch.testing.assert_close(mix, torch.softmax(s, 0) @ v, rtol=1e-9, atol=1e-12)
+
+
+@browser
+@pytest.mark.parametrize("block", [1, 2, 3, 7])
+def test_the_last_tile_leaves_the_output(widget_page, block):
+    page = widget_page(TilesWidget(block=block, step=0))
+    button = page.get_by_role("button")
+    steps = int(page.get_by_label("Tiles done").get_attribute("max"))
+    for _ in range(steps):
+        expect(button).to_have_text("next tile")
+        button.click()
+        drawn(page)
+    expect(button).to_have_text("from the start")
+    output = scaled_dot_product_attention(
+        sentence.QUERIES, sentence.KEYS, sentence.VALUES, causal=True
+    )
+    paints = page.locator(".hydra-tiles tbody .hydra-swatch").evaluate_all(
+        "all => all.map(x => getComputedStyle(x).backgroundColor)"
+    )
+    wanted = [[round(255 * x) for x in row] for row in output.double().tolist()]
+    assert paints == [f"rgb({r}, {g}, {b})" for r, g, b in wanted]
+    button.click()
+    expect(page.get_by_label("Tiles done")).to_have_value("0")
+
+
+@browser
+def test_keyboard_links_and_room(widget_page):
+    page = widget_page(TilesWidget(), width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    box = page.locator(".hydra-panels")
+    assert box.evaluate("x => x.scrollWidth <= x.clientWidth + 1")
+    summary = page.locator(".hydra-summary")
+    expect(summary).to_contain_text("because: the maximum rose to 3.1")
+    expect(summary).to_contain_text(
+        "4 scores in memory at once where the whole matrix has 49; "
+        "6 of 16 tiles lie in the future and are never computed."
+    )
+    page.get_by_label("Tile side").focus()
+    press(page, "End")
+    expect(page.get_by_label("Tiles done")).to_have_attribute("max", "1")
+    expect(summary).to_contain_text("0 of 1 tiles")
+    follow(page, "#tiles.block=3&tiles.step=2")
+    expect(page.locator(".hydra-now")).to_have_count(9)
+    for asked in ("block=0", "step=1.5", "scores=[[1]]"):
+        follow(page, f"#tiles.{asked}")
+        expect_refused(page, "tiles", asked)
