@@ -1,4 +1,4 @@
-"""The widget of what a row of scores learns: its arithmetic against the library, controls, links."""
+"""The widget of what a row of scores learns: arithmetic against the library, controls, links."""
 
 import re
 
@@ -32,7 +32,7 @@ def test_bad_settings(make, message):
 
 
 def by_the_library(scores, values, target):
-    """Chapter 08's backward pass of one row whose scores are given: a query of 1, keys the scores."""
+    """Chapter 08 on one row whose scores are given: a query of 1, the scores as keys."""
     q, k = torch.ones(1, 1, dtype=torch.float64), scores[:, None]
     p = torch.softmax(scores, dim=0)
     output = p @ values

@@ -40,6 +40,12 @@ NOWHERE = r"\]\((?!https?://)[^)]*\)|\b(?:href|src)=[\"'](?!https?://)[^\"']*"
 REFUSED = re.compile(f"{MYST}|{NOWHERE}", re.MULTILINE)
 
 
+def sources() -> list[Path]:
+    """The pages that have a notebook: those with a cell whose lines nbval compares."""
+    pages = sorted(BOOK.glob("*.md"))
+    return [page for page in pages if "nbval-check-output" in page.read_text("utf-8")]
+
+
 def option(block: re.Match, name: str) -> str:
     found = re.search(rf"^:{name}: *(.*)$", block["options"], re.MULTILINE)
     return found[1] if found else ""
@@ -178,8 +184,9 @@ def derive(text: Path):
     except ValueError as error:
         raise ValueError(f"{text.name}: {error}") from None
     heading, _, opening = title.source.partition("\n")
+    place = f"Chapter {int(text.stem[:2])}" if text.stem[0].isdigit() else "A page"
     title.source = (
-        f"{heading}\n\nChapter {int(text.stem[:2])} of [Hydra]({SITE});"
+        f"{heading}\n\n{place} of [Hydra]({SITE});"
         f" [as a page]({SITE}book/{text.stem}.html) it needs nothing installed."
     )
     install = fold(nbformat.v4.new_code_cell(FIRST_CELL.strip()))

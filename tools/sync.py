@@ -1,6 +1,6 @@
 """Derive every chapter's notebook, and store what nbval compares.
 
-Edit ``book/NN_name.md``, then run this. The notebook goes to ``notebooks/``, without outputs: they
+Edit ``book/name.md``, then run this. The notebook goes to ``notebooks/``, without outputs: they
 would give away what the text asks to predict. A notebook whose code changed is executed, and what
 its cells tagged ``nbval-check-output`` printed goes to ``tests/printed/``.
 """
@@ -10,7 +10,7 @@ import json
 import nbformat
 from nbclient import NotebookClient
 
-from tools.export import BOOK, ROOT, derive
+from tools.export import ROOT, derive, sources
 
 NOTEBOOKS = ROOT / "notebooks"
 PRINTED = ROOT / "tests" / "printed"
@@ -47,7 +47,7 @@ def printed(notebook) -> list[list[str]]:
 def main() -> None:
     NOTEBOOKS.mkdir(exist_ok=True)
     PRINTED.mkdir(exist_ok=True)
-    wanted = {text.stem: derive(text) for text in sorted(BOOK.glob("[0-9][0-9]_*.md"))}
+    wanted = {text.stem: derive(text) for text in sources()}
     for path in [*NOTEBOOKS.glob("*.ipynb"), *PRINTED.glob("*.json")]:
         if path.stem not in wanted:
             path.unlink()

@@ -1,7 +1,7 @@
 """The rocket and the download of a chapter lead to its notebook, not to the text it is built from.
 
 The theme links to the file that a page is made of. A chapter's notebook lies elsewhere in the
-repository, under ``notebooks/``.
+repository, under ``notebooks/``; a page that has none, such as the front page, offers none.
 """
 
 import shutil
@@ -12,10 +12,15 @@ ROOT = Path(__file__).parents[2]
 
 def link(app, pagename, templatename, context, doctree):
     name = f"{Path(pagename).name}.ipynb"
+    groups = context.get("header_buttons", [])
     if not (ROOT / "notebooks" / name).exists():
+        groups[:] = [group for group in groups if group.get("label") != "launch-buttons"]
+        for group in groups:
+            if "buttons" in group:
+                group["buttons"] = [b for b in group["buttons"] if b["text"] != ".ipynb"]
         return
     page = pagename + context["page_source_suffix"]
-    for group in context["header_buttons"]:
+    for group in groups:
         for button in group.get("buttons", []):
             if button["text"] == "Colab":
                 button["url"] = button["url"].removesuffix(page) + f"notebooks/{name}"

@@ -17,8 +17,8 @@ SCORES = (sentence.QUERIES @ sentence.KEYS.mT / math.sqrt(2)).tolist()
 class TilesWidget(Widget):
     """Causal attention of the book's sentence, a tile of scores at a time.
 
-    Each row keeps its maximum m, its sum l and its mixture; no tile is kept. ``block`` is the side of
-    a tile, 1 to 7, and ``step`` the number of tiles done; a step beyond the last shows the last.
+    Each row keeps its maximum m, its sum l and its mixture; no tile is kept. ``block`` is the side
+    of a tile, 1 to 7, and ``step`` the number of tiles done; a step beyond the last shows the last.
 
     Raises ValueError for other settings.
     """
