@@ -216,7 +216,7 @@ function plane(model, words, values) {
     const parts = {
       line: svg("line", { class: isQuery ? "hydra-ask" : "hydra-key" }),
       tip: svg("circle", { r: isQuery ? 0.24 : 0.2, class: isQuery ? "hydra-asks" : "hydra-keys" }),
-      name: svg("text", { class: "hydra-name" }),
+      name: svg("text"),
       handle: svg("circle", { r: 0.55, class: "hydra-handle" }),
     };
     if (!isQuery) parts.tip.setAttribute("style", `--paint:${css(values[Number(vector)])}`);

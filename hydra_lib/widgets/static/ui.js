@@ -47,7 +47,7 @@ export function choice(label, options, onChange) {
 let groups = 0; // each set of radio buttons has a name of its own
 export function pills(label, options, onChange) {
   groups += 1;
-  const name = `hydra-pills-${groups}`;
+  const name = `pills ${groups}`;
   const inputs = options.map(([value]) => el("input", {
     type: "radio", name, value, "data-lm-suppress-shortcuts": "true", onchange: () => onChange(value),
   }));
