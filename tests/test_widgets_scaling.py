@@ -14,11 +14,20 @@ from hydra_lib.widgets import ScalingWidget
 from tests.conftest import drawn, in_javascript, numbers
 
 browser = pytest.mark.browser
-SCORES = "m.sampler(c.rows, c.keys, c.seed)(c.d, c.mu, c.sigma)"
+SCORES = "m.sampler(c.rows, c.keys, c.seed)(c.d, c.mu_q, c.mu_k, c.sigma)"
 
 
 @pytest.mark.parametrize(
-    "setting", [{"d_k": 48}, {"d_k": 1024}, {"sigma": 0.1}, {"sigma": 4}, {"mu": -1}, {"seed": -1}]
+    "setting",
+    [
+        {"d_k": 48},
+        {"d_k": 1024},
+        {"sigma": 0.1},
+        {"sigma": 4},
+        {"mu_q": -1},
+        {"mu_k": 4},
+        {"seed": -1},
+    ],
 )
 def test_bad_settings(setting):
     (name,) = setting
@@ -28,26 +37,30 @@ def test_bad_settings(setting):
 
 def random_cases(count):
     generator = torch.Generator().manual_seed(3)
-    u = torch.rand(count, 2, generator=generator, dtype=torch.float64).tolist()
+    u = torch.rand(count, 3, generator=generator, dtype=torch.float64).tolist()
     return [
         {
             "d": 2 ** (index % 8),
             "sigma": 0.25 + 2.75 * x,
-            "mu": y if index % 3 else 0,
+            "mu_q": 3 * y if index % 3 else 0,
+            "mu_k": 3 * z if index % 5 else 0,
             "seed": index * 7919,
             "rows": 1 + index % 2,
             "keys": 1 + index % 5,
         }
-        for index, (x, y) in enumerate(u)
+        for index, (x, y, z) in enumerate(u)
     ]
 
 
 def test_moments_agree_with_the_library():
     cases = random_cases(1000)
-    got = numbers(in_javascript("scaling.js", "m.moments(c.d, c.mu, c.sigma)", cases))
+    got = numbers(in_javascript("scaling.js", "m.moments(c.d, c.mu_q, c.mu_k, c.sigma)", cases))
     for case, moments in zip(cases, got, strict=True):
-        d, mu, sigma = case["d"], case["mu"], case["sigma"]
-        expected = scaling.dot_product_moments(d, mu, mu, sigma, sigma)
+        d, sigma = case["d"], case["sigma"]
+        expected = scaling.dot_product_moments(d, case["mu_q"], case["mu_k"], sigma, sigma)
+        # Softmax sees E‖q‖² σ_k², the variance of a key with mean 0.
+        centred = scaling.dot_product_moments(d, case["mu_q"], 0, sigma, sigma)
+        assert moments["within"] == pytest.approx(centred.variance, rel=1e-12)
         assert moments["mean"] == pytest.approx(expected.mean, rel=1e-12)
         assert moments["variance"] == pytest.approx(expected.variance, rel=1e-12)
 
@@ -73,7 +86,7 @@ def test_scores_are_the_products_of_shared_queries_with_keys():
     got = numbers(in_javascript("scaling.js", ENTRIES % SCORES, cases))
     for case, entries in zip(cases, got, strict=True):
         q, k = (torch.tensor(entries[x], dtype=torch.float64) for x in "qk")
-        q, k = (case["mu"] + case["sigma"] * x for x in (q, k))
+        q, k = case["mu_q"] + case["sigma"] * q, case["mu_k"] + case["sigma"] * k
         assert q.shape == (case["rows"], case["d"])
         expected = (k @ q[..., None]).flatten()
         scores = torch.tensor(entries["scores"], dtype=torch.float64)
@@ -103,16 +116,22 @@ def test_measures_and_saturation_agree_with_the_library():
 
 def test_the_sample_has_the_predicted_moments():
     cases = [
-        {"d": 2**e, "mu": mu, "sigma": sigma, "seed": seed, "rows": 2000, "keys": 1}
-        for e, mu, sigma in ((0, 0, 1), (3, 0.5, 2), (6, 0, 1), (6, 1, 0.25), (9, 0, 0.5))
+        {"d": 2**e, "mu_q": a, "mu_k": b, "sigma": sigma, "seed": seed, "rows": 2000, "keys": 1}
+        for e, a, b, sigma in (
+            (0, 0, 0, 1),
+            (3, 0.5, 2, 2),
+            (6, 0, 3, 1),
+            (6, 1, 0, 0.25),
+            (9, 0, 0, 0.5),
+        )
         for seed in (0, 1, 2**32 - 1)
     ]
     got = numbers(in_javascript("scaling.js", SCORES, cases))
     samples = set()
     for case, scores in zip(cases, got, strict=True):
         measured = scaling.measure_moments(torch.tensor(scores, dtype=torch.float64))
-        d, mu, sigma = case["d"], case["mu"], case["sigma"]
-        expected = scaling.dot_product_moments(d, mu, mu, sigma, sigma)
+        d, sigma = case["d"], case["sigma"]
+        expected = scaling.dot_product_moments(d, case["mu_q"], case["mu_k"], sigma, sigma)
         # 15 cases, two numbers each: four standard errors are a chance of 1 in 500.
         assert abs(measured.mean - expected.mean) < 4 * measured.mean_error, case
         assert abs(measured.variance - expected.variance) < 4 * measured.variance_error, case
@@ -149,19 +168,20 @@ def cells(page, caption):
 
 
 @functools.cache
-def drawings(d, mu, sigma, seed):
+def drawings(d, mu_q, mu_k, sigma, seed):
     """The scores of the histogram and of the row, as tensors."""
-    case = {"d": d, "mu": mu, "sigma": sigma, "seed": seed}
+    case = {"d": d, "mu_q": mu_q, "mu_k": mu_k, "sigma": sigma, "seed": seed}
     shapes = [{**case, "rows": 2000, "keys": 1}, {**case, "rows": 1, "keys": 8}]
     got = numbers(in_javascript("scaling.js", SCORES, shapes))
     return [torch.tensor(scores, dtype=torch.float64) for scores in got]
 
 
-def expect_setting(page, d=64, mu=0.0, sigma=1.0, scaled=False, seed=0):
+def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, scaled=False, seed=0):
     """Everything on the page is the library's result for this setting, to the digits shown."""
     drawn(page)
-    many, few = (x / (math.sqrt(d) if scaled else 1) for x in drawings(d, mu, sigma, seed))
-    raw = scaling.dot_product_moments(d, mu, mu, sigma, sigma)
+    many, few = (x / (math.sqrt(d) if scaled else 1) for x in drawings(d, mu_q, mu_k, sigma, seed))
+    raw = scaling.dot_product_moments(d, mu_q, mu_k, sigma, sigma)
+    within = scaling.dot_product_moments(d, mu_q, 0, sigma, sigma).variance
     divisor = math.sqrt(d) if scaled else 1
     predicted = [raw.mean / divisor, raw.variance / divisor**2]
     measured = scaling.measure_moments(many)
@@ -177,7 +197,9 @@ def expect_setting(page, d=64, mu=0.0, sigma=1.0, scaled=False, seed=0):
     assert spread == pytest.approx(expected, rel=5e-3, abs=1e-300)
     sentence = page.locator(".hydra-summary").inner_text().replace("−", "-")
     said = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", sentence)]
-    assert said == pytest.approx([predicted[1], shown[1][1], spread[1], 8, spread[2]], rel=5e-3)
+    assert said == pytest.approx(
+        [predicted[1], shown[1][1], within / divisor**2, spread[1], 8, spread[2]], rel=5e-3
+    )
     # The bars hold every score that the caption does not leave out.
     outside = re.search(r"; (\d+) lie", page.locator("figcaption").inner_text())
     bars = page.locator(".hydra-counts rect").evaluate_all(
@@ -211,15 +233,19 @@ def test_controls_by_keyboard(widget_page):
     expect_setting(page, d=512, sigma=1.05)
     page.keyboard.press("Home")
     expect_setting(page, d=512, sigma=0.25)
-    page.get_by_label("Mean μ").focus()
+    page.get_by_label("Mean μ_q").focus()
     page.keyboard.press("End")
-    expect_setting(page, d=512, sigma=0.25, mu=1)
+    expect_setting(page, d=512, sigma=0.25, mu_q=3)
+    page.keyboard.press("Home")
+    page.get_by_label("Mean μ_k").focus()
+    page.keyboard.press("End")
+    expect_setting(page, d=512, sigma=0.25, mu_k=3)
     page.get_by_label("divide by √d_k").focus()
     page.keyboard.press("Space")
-    expect_setting(page, d=512, sigma=0.25, mu=1, scaled=True)
+    expect_setting(page, d=512, sigma=0.25, mu_k=3, scaled=True)
     page.get_by_role("button", name="draw again").focus()
     page.keyboard.press("Enter")
-    expect_setting(page, d=512, sigma=0.25, mu=1, scaled=True, seed=1)
+    expect_setting(page, d=512, sigma=0.25, mu_k=3, scaled=True, seed=1)
 
 
 @browser
@@ -240,22 +266,32 @@ def test_controls_by_pointer(widget_page):
     expect_setting(page, d=512)
     drag("Std deviation σ", 1)
     expect_setting(page, d=512, sigma=3)
-    drag("Mean μ", 1)
-    expect_setting(page, d=512, sigma=3, mu=1)
+    drag("Mean μ_q", 1)
+    expect_setting(page, d=512, sigma=3, mu_q=3)
     page.get_by_label("divide by √d_k").click()
-    expect_setting(page, d=512, sigma=3, mu=1, scaled=True)
+    expect_setting(page, d=512, sigma=3, mu_q=3, scaled=True)
     page.get_by_role("button", name="draw again").click()
-    expect_setting(page, d=512, sigma=3, mu=1, scaled=True, seed=1)
+    expect_setting(page, d=512, sigma=3, mu_q=3, scaled=True, seed=1)
     page.wait_for_url("**scaling.seed=1&*")
     page.reload()  # the setting stands in the URL
     page.wait_for_selector("[data-ready=scaling]")
-    expect_setting(page, d=512, sigma=3, mu=1, scaled=True, seed=1)
+    expect_setting(page, d=512, sigma=3, mu_q=3, scaled=True, seed=1)
 
 
 @browser
 @pytest.mark.parametrize(
     "asked",
-    ["d_k=48", "d_k=1024", "sigma=0.1", "sigma=4", "mu=-1", "scaled=1", "seed=1.5", "name=x"],
+    [
+        "d_k=48",
+        "d_k=1024",
+        "sigma=0.1",
+        "sigma=4",
+        "mu_q=-1",
+        "mu_k=4",
+        "scaled=1",
+        "seed=1.5",
+        "name=x",
+    ],
 )
 def test_a_link_that_makes_no_sense_is_told_so(widget_page, asked):
     page = widget_page(ScalingWidget(), fragment=f"#scaling.{asked}")

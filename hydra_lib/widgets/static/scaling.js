@@ -2,9 +2,11 @@
 import { boltzmann } from "./boltzmann.js";
 import { uniforms } from "./random.js";
 
-/** Exact mean and variance of q·k, the d entries of both with mean mu and standard deviation sigma. */
-export function moments(d, mu, sigma) {
-  return { mean: d * mu ** 2, variance: d * (sigma ** 4 + 2 * mu ** 2 * sigma ** 2) };
+/** Exact mean and variance of q·k, the d entries of q with mean muQ, those of k with mean muK, all
+ * with standard deviation sigma; and `within`, the variance among the keys of one query, on average. */
+export function moments(d, muQ, muK, sigma) {
+  const within = d * sigma ** 2 * (sigma ** 2 + muQ ** 2);
+  return { mean: d * muQ * muK, variance: within + d * sigma ** 2 * muK ** 2, within };
 }
 
 /** Mean and unbiased variance of a sample. */
@@ -43,18 +45,18 @@ export function normals(seed, stream) {
   };
 }
 
-/** Draws rows × keys scores for any d (a power of two), mu and sigma; each row has its own query.
+/** Draws rows × keys scores for any d (a power of two), means and sigma; each row has its own query.
  *
- * With a and b standard normal, q = mu + sigma a and k = mu + sigma b, so
- * q·k = d mu² + mu sigma Σ(a + b) + sigma² Σ a b. Two sums a score are kept for each power of two:
- * another mu or sigma draws nothing, and a larger d only what is new. */
+ * With a and b standard normal, q = muQ + sigma a and k = muK + sigma b, so
+ * q·k = d muQ muK + sigma (muK Σ a + muQ Σ b) + sigma² Σ a b. Three sums a score are kept for each
+ * power of two: another mean or sigma draws nothing, and a larger d only what is new. */
 export function sampler(rows, keys, seed) {
   const zeros = new Float64Array(rows * keys);
   const kept = [];
   const grow = () => {
     const power = kept.length;
-    const last = kept.at(-1) ?? { linear: zeros, mixed: zeros };
-    const [linear, mixed] = [last.linear.slice(), last.mixed.slice()];
+    const last = kept.at(-1) ?? [zeros, zeros, zeros];
+    const [queries, others, mixed] = last.map((sums) => sums.slice());
     const fresh = power === 0 ? 1 : 2 ** (power - 1);
     const draw = normals(seed, 16 * keys + power);
     for (let row = 0; row < rows; row++) {
@@ -62,18 +64,20 @@ export function sampler(rows, keys, seed) {
       for (let n = row * keys; n < (row + 1) * keys; n++) {
         for (const a of query) {
           const b = draw();
-          linear[n] += a + b;
+          queries[n] += a;
+          others[n] += b;
           mixed[n] += a * b;
         }
       }
     }
-    kept.push({ linear, mixed });
+    kept.push([queries, others, mixed]);
   };
-  return (d, mu, sigma) => {
+  return (d, muQ, muK, sigma) => {
     const power = Math.log2(d);
     while (kept.length <= power) grow();
-    const { linear, mixed } = kept[power];
-    return Array.from(linear, (x, n) => d * mu ** 2 + mu * sigma * x + sigma ** 2 * mixed[n]);
+    const [queries, others, mixed] = kept[power];
+    return Array.from(mixed, (x, n) =>
+      d * muQ * muK + sigma * (muK * queries[n] + muQ * others[n]) + sigma ** 2 * x);
   };
 }
 

@@ -15,7 +15,8 @@ function render({ model, el: root }) {
   const size = slider("Width d_k", { min: 0, max: sizes.length - 1 }, (power) =>
     update(model, { d_k: sizes[power] }));
   const sigma = slider("Std deviation σ", { ...limits.sigma, step: STEP }, (value) => update(model, { sigma: value }));
-  const mu = slider("Mean μ", { ...limits.mu, step: STEP }, (value) => update(model, { mu: value }));
+  const means = ["q", "k"].map((name) => slider(`Mean μ_${name}`, { ...limits[`mu_${name}`], step: STEP }, (value) =>
+    update(model, { [`mu_${name}`]: value })));
   const scaled = checkbox("divide by √d_k", (value) => update(model, { scaled: value }));
   const again = el("button", {
     type: "button", onclick: () => update(model, { seed: (model.get("seed") + 1) % 2 ** 32 }),
@@ -32,7 +33,7 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, size.root, sigma.root, mu.root,
+    el("div", { class: "hydra-controls" }, size.root, sigma.root, ...means.map((mean) => mean.root),
       el("div", { class: "hydra-control" }, scaled.root, again)),
     el("div", { class: "hydra-panels" },
       el("div", { class: "hydra-wide" }, chart.root, compared.root),
@@ -43,7 +44,7 @@ function render({ model, el: root }) {
   let drawn;
   let many;
   let few;
-  return follow(model, ["d_k", "sigma", "mu", "scaled", "seed"], () => {
+  return follow(model, ["d_k", "sigma", "mu_q", "mu_k", "scaled", "seed"], () => {
     const seed = model.get("seed");
     if (seed !== drawn) {
       drawn = seed;
@@ -51,18 +52,18 @@ function render({ model, el: root }) {
       few = sampler(1, KEYS, seed);
     }
     const d = model.get("d_k");
-    const setting = [d, model.get("mu"), model.get("sigma")];
+    const setting = [d, model.get("mu_q"), model.get("mu_k"), model.get("sigma")];
     size.set(Math.log2(d), String(d));
-    mu.set(setting[1]);
-    sigma.set(setting[2]);
+    means.forEach((mean, i) => mean.set(setting[1 + i]));
+    sigma.set(setting[3]);
     scaled.input.checked = model.get("scaled");
 
     const divisor = model.get("scaled") ? Math.sqrt(d) : 1;
-    const raw = moments(d, setting[1], setting[2]);
+    const raw = moments(...setting);
     const expected = { mean: raw.mean / divisor, variance: raw.variance / divisor ** 2 };
-    const scores = many(d, setting[1], setting[2]).map((s) => s / divisor);
+    const scores = many(...setting).map((s) => s / divisor);
     const found = measure(scores);
-    const keys = few(d, setting[1], setting[2]).map((s) => s / divisor);
+    const keys = few(...setting).map((s) => s / divisor);
     const { p, entropy, frobenius } = saturation(keys);
 
     chart.draw(scores, expected);
@@ -79,7 +80,8 @@ function render({ model, el: root }) {
       spread.cells[i][0].textContent = number(value);
     });
     summary.textContent = `Variance ${number(expected.variance)} predicted, `
-      + `${number(found.variance)} measured; the row uses ${number(Math.exp(entropy))} of ${KEYS} keys; `
+      + `${number(found.variance)} measured. Of it, ${number(raw.within / divisor ** 2)} lies within a row, on average, `
+      + `which is all that softmax sees: this row uses ${number(Math.exp(entropy))} of ${KEYS} keys; `
       + `gradient norm ${number(frobenius)}.`;
   });
 }

@@ -78,8 +78,7 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-controls hydra-wide-first" },
       ...Object.entries(shown).filter(([name]) => may(name)).map(([, control]) => control.root)),
     el("div", { class: "hydra-panels" },
-      el("div", { class: "hydra-wide" }, line, sum),
-      ...(arrows ? [arrows.root] : []), matrix.root),
+      line, sum, matrix.root, ...(arrows ? [arrows.root] : [])),
   );
   root.addEventListener("pointerleave", () => point(null, null));
 
@@ -141,7 +140,7 @@ function render({ model, el: root }) {
   /** The sum that makes the chosen output; the largest terms by name, the others counted. */
   function tell(chosen, own, p, out) {
     const terms = p.map((w, j) => [w, j]).filter(([w]) => w >= 0.005).sort(([a], [b]) => b - a);
-    const named = terms.slice(0, 4);
+    const named = terms.slice(0, 5);
     const part = ([w, j]) => {
       const term = el("span", { class: `hydra-term${j === lit ? " hydra-on" : ""}` },
         `${short(w)} × `, swatch(values[j]), ` ${words[j]} `, el("small", {}, vector(slice(values[j], own))));
@@ -153,7 +152,7 @@ function render({ model, el: root }) {
     const total = weights.length > 1 ? [out[own]] : out;
     sum.replaceChildren(
       el("strong", {}, words[chosen]), weights.length > 1 ? `, ${CHANNELS[own]} = ` : " = ", ...parts,
-      ...(others > 0 ? [` + ${others} smaller`] : []), " = ", swatch(out), " ", el("small", {}, vector(total)),
+      ...(others > 0 ? [` + ${others} more`] : []), " = ", swatch(out), " ", el("small", {}, vector(total)),
     );
   }
   const slice = (value, own) => (weights.length > 1 ? [value[own]] : value);
