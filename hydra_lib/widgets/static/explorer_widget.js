@@ -39,7 +39,9 @@ function render({ model, el: root }) {
   root.append(
     el("div", { class: "hydra-controls" },
       ...KEYS.slice(0, -1).map((key) => controls[key].root), show.root, controls.chart.root),
-    about, told, results, el("div", { class: "hydra-panels" }, summary, figure),
+    about, told, results,
+    el("p", { class: "hydra-note" }, "Paired: the median of the ratios of runs taken in turn, which is not quite the "
+      + "ratio of the two medians. ±: half the 95 % interval of a median."), el("div", { class: "hydra-panels" }, summary, figure),
   );
 
   let listed = "";
