@@ -1,5 +1,7 @@
 """Every page of the built site: silent, self-contained, and no wider than a phone."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -34,6 +36,21 @@ def test_pictures_say_what_they_show(open_page, site, page):
     for picture in pictures.all():
         text = picture.get_attribute("aria-label") or picture.get_attribute("alt")
         assert text, picture.evaluate("e => e.outerHTML.slice(0, 200)")
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if re.search(r"/\d\d_", p)])
+def test_hints_and_solutions_are_closed_until_they_are_asked_for(open_page, site, page):
+    opened = open_page(site["http"] + page)
+    solutions = opened.locator(".solution")
+    assert solutions.count() >= 4
+    for solution in solutions.all():
+        inside = solution.locator("div.cell").first
+        expect(inside).to_be_hidden()
+        solution.get_by_role("button").first.click()
+        expect(inside).to_be_visible()
+    hints = opened.locator(".exercise details.sd-dropdown")
+    assert hints.count() == 2 * solutions.count()
+    assert hints.evaluate_all("all => all.every((one) => !one.open)")
 
 
 @pytest.mark.parametrize("kind", ["http", "file"])

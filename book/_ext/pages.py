@@ -94,6 +94,9 @@ class Site:
         texts = [page.read_text("utf-8") for page in pages]
         if self.sheets:
             parts = [p if isinstance(p, str) else p.read_text("utf-8") for p in self.scripts]
+            # togglebutton.js stands above what it is set to, and waits for the page; deferred, it
+            # need not wait, and would find nothing to toggle.
+            parts.sort(key=lambda part: not part.startswith("var togglebuttonSelector"))
             script = ";\n".join(re.sub(r"//# sourceMappingURL=\S+", "", part) for part in parts)
             inline = [body for text in texts for _, body in SCRIPT.findall(text)]
             used = styles.words(texts, [script, *inline])
