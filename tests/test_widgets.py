@@ -21,6 +21,7 @@ from hydra_lib.widgets import (
     StrideWidget,
     TemperatureWidget,
     TraceWidget,
+    YourGpuWidget,
 )
 from hydra_lib.widgets._base import Setting, SettingError
 from hydra_lib.widgets._bundle import STATIC, bundle
@@ -40,6 +41,7 @@ EVERY = {
     "stride": lambda: StrideWidget(wrong=True),
     "temperature": lambda: TemperatureWidget([1, 0]),
     "trace": lambda: TraceWidget(SQUARE, SQUARE, SQUARE, mask=[[True, False], [True, True]]),
+    "your_gpu": lambda: YourGpuWidget({"x": bare_record(), "y": gpu_record()}),
 }
 
 
@@ -298,7 +300,16 @@ KNOWN = {
         "role",
         "size",
     ),
-    *("scope", "tabindex", "spellcheck", "autocapitalize", "autocomplete", "open"),
+    *(
+        "scope",
+        "tabindex",
+        "spellcheck",
+        "autocapitalize",
+        "autocomplete",
+        "open",
+        "rows",
+        "readonly",
+    ),
     *(
         "x",
         "y",

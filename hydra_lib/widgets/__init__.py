@@ -16,6 +16,7 @@ from hydra_lib.widgets.strassen import StrassenWidget
 from hydra_lib.widgets.stride import StrideWidget
 from hydra_lib.widgets.temperature import TemperatureWidget
 from hydra_lib.widgets.trace import TraceWidget
+from hydra_lib.widgets.your_gpu import YourGpuWidget
 
 __all__ = [
     "AggregationWidget",
@@ -28,4 +29,5 @@ __all__ = [
     "StrideWidget",
     "TemperatureWidget",
     "TraceWidget",
+    "YourGpuWidget",
 ]

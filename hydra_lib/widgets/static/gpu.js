@@ -26,14 +26,17 @@ export function withoutGpu(secure) {
 /** Ask for a device with all that the adapter grants. */
 export async function openGpu(gpu, secure = true) {
   if (!gpu) throw new GpuError(withoutGpu(secure));
-  const adapter = await gpu.requestAdapter();
+  const soon = (promise) => patiently({ lost: new Promise(() => {}) }, promise);
+  const adapter = await soon(gpu.requestAdapter());
   if (!adapter) throw new GpuError(`This browser knows WebGPU, but gives this page no device. ${WHERE}.`);
   const { vendor, architecture, device: model, description } = adapter.info;
   const names = [vendor, architecture, model, description].filter(Boolean);
   const has = (feature) => adapter.features.has(feature);
-  const device = await adapter.requestDevice({
+  const device = await soon(adapter.requestDevice({
     requiredFeatures: ["timestamp-query", "shader-f16"].filter(has),
     requiredLimits: Object.fromEntries(LIMITS.map((limit) => [limit, adapter.limits[limit]])),
+  })).catch((error) => {
+    throw new GpuError(`The browser refuses the device: ${error.message}`);
   });
   const lost = device.lost.then(({ message }) => {
     throw new GpuError(`The device was lost${message ? `: ${message}` : ""}. A kernel that runs for seconds may do that.`);
@@ -49,12 +52,21 @@ export async function openGpu(gpu, secure = true) {
 }
 
 /** Wait for the device, but not for ever. */
-export function patiently(gpu, promise, seconds = PATIENCE) {
+export async function patiently(gpu, promise, seconds = PATIENCE) {
   let timer;
   const late = new Promise((_, fail) => {
     timer = setTimeout(() => fail(new GpuError(`The device did not answer for ${seconds} seconds.`)), seconds * 1000);
   });
-  return Promise.race([promise, gpu.lost, late]).finally(() => clearTimeout(timer));
+  try {
+    return await Promise.race([promise, gpu.lost, late]);
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+    // What waits for a device that is lost fails, often before the loss is told.
+    await Promise.race([gpu.lost, new Promise((done) => setTimeout(done, 200))]);
+    throw new GpuError(error.message);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 const arrayOf = (name, dtype) =>

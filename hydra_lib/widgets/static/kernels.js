@@ -41,7 +41,7 @@ export function matmulPlan(name, { M, N, K }, dtype = "float32", { text, tile, s
   };
 }
 
-export const ATTENTION_NAMES = ["stored: three kernels", "fused: one kernel"];
+export const ATTENTION_NAMES = ["stored, three kernels", "fused, one kernel"];
 
 /** The plan of attention for all heads: q (B·h, Tq, D), k and v (B·h, Tk, D), lengths (B,). */
 export function attentionPlan(name, { B, h, Tq, Tk, D, causal }, dtype = "float32", fused = attentionFused) {
