@@ -132,7 +132,7 @@ def rung(page, i):
 
 
 def told(page):
-    return page.locator(".hydra-run [role=status]").inner_text()
+    return page.locator(".hydra-run .hydra-summary").inner_text()
 
 
 def expect_rungs(page, states):
@@ -183,6 +183,8 @@ def test_a_run_on_a_device(gpu_page):
     page.get_by_text("The record as JSON").click()
     record = json.loads(page.get_by_label("the record as JSON").input_value())
     check(record)
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator(".hydra-json button")).to_have_text(re.compile("^Copied|^Selected"))
     assert [row["kernel"] for row in record["rows"]] == [*LOOPS, *GPU]
     assert record["missing"][0]["what"] == "fused, one kernel, float16"
     assert {m["kernel"] for m in record["mistakes"]} == set(GPU)

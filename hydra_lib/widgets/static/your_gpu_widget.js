@@ -32,7 +32,7 @@ function render({ model, el: root }) {
   const go = el("button", { type: "button", onclick: () => start() }, "Run");
   const halt = el("button", { type: "button", disabled: true, onclick: () => stop("you stopped it") }, "Stop");
   const bar = el("progress", { max: 1, value: 0, "aria-label": "progress of the run" });
-  const told = el("p", { role: "status" });
+  const told = el("p", { class: "hydra-summary", "aria-live": "polite" });
   const results = el("div", { class: "hydra-results hydra-rungs" });
   const [times, roof] = [0, 1].map(() => {
     const picture = svg("svg", { viewBox: "0 0 340 250", "aria-hidden": "true" });
@@ -40,10 +40,9 @@ function render({ model, el: root }) {
     return { picture, caption, root: el("figure", { class: "hydra-figure hydra-plot", hidden: true }, picture, caption) };
   });
   const text = el("textarea", { rows: 6, readonly: true, "data-lm-suppress-shortcuts": "true", "aria-label": "the record as JSON" });
-  const copied = el("span", { role: "status" });
+  const copying = el("button", { type: "button", onclick: () => copy() }, "Copy");
   const json = el("details", { class: "hydra-json", hidden: true },
-    el("summary", {}, "The record as JSON"), text,
-    el("button", { type: "button", onclick: () => copy() }, "Copy"), " ", copied);
+    el("summary", {}, "The record as JSON"), text, copying);
   root.classList.add("hydra");
   root.append(
     about,
@@ -67,9 +66,9 @@ function render({ model, el: root }) {
     text.select();
     try {
       await navigator.clipboard.writeText(text.value);
-      copied.textContent = "Copied.";
+      copying.textContent = "Copied";
     } catch {
-      copied.textContent = "Selected: copy it with the keyboard.";
+      copying.textContent = "Selected: copy it with the keyboard";
     }
   }
 
@@ -77,7 +76,7 @@ function render({ model, el: root }) {
     if (running) return;
     running = { task: task(), states: [], stopped: null };
     [go.disabled, halt.disabled, ending] = [true, false, ""];
-    copied.textContent = "";
+    copying.textContent = "Copy";
     told.textContent = "Running.";
     update(model, { result: {} });
     draw();
