@@ -22,6 +22,7 @@ from hydra_lib.widgets import (
     TemperatureWidget,
     TraceWidget,
     YourGpuWidget,
+    YourKernelWidget,
 )
 from hydra_lib.widgets._base import Setting, SettingError
 from hydra_lib.widgets._bundle import STATIC, bundle
@@ -42,6 +43,7 @@ EVERY = {
     "temperature": lambda: TemperatureWidget([1, 0]),
     "trace": lambda: TraceWidget(SQUARE, SQUARE, SQUARE, mask=[[True, False], [True, True]]),
     "your_gpu": lambda: YourGpuWidget({"x": bare_record(), "y": gpu_record()}),
+    "your_kernel": lambda: YourKernelWidget(),
 }
 
 

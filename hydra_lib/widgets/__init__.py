@@ -17,6 +17,7 @@ from hydra_lib.widgets.stride import StrideWidget
 from hydra_lib.widgets.temperature import TemperatureWidget
 from hydra_lib.widgets.trace import TraceWidget
 from hydra_lib.widgets.your_gpu import YourGpuWidget
+from hydra_lib.widgets.your_kernel import YourKernelWidget
 
 __all__ = [
     "AggregationWidget",
@@ -30,4 +31,5 @@ __all__ = [
     "TemperatureWidget",
     "TraceWidget",
     "YourGpuWidget",
+    "YourKernelWidget",
 ]

@@ -28,14 +28,12 @@ def bundle(name: str) -> str:
         for needed in _IMPORT.findall(text):
             if needed not in texts:
                 collect(needed)
-        text = _KERNEL.sub(_as_text, _IMPORT.sub("", text))
+        for constant, kernel in _KERNEL.findall(text):
+            source = (STATIC / kernel).read_text(encoding="utf-8")
+            texts[constant] = f"const {constant} = {json.dumps(source, ensure_ascii=False)};"
+        text = _KERNEL.sub("", _IMPORT.sub("", text))
         # Only the widget itself exports: the front end looks for its default export.
         texts[file] = text if file == name else re.sub(r"^export ", "", text, flags=re.MULTILINE)
 
     collect(name)
     return "\n".join(texts.values())
-
-
-def _as_text(found: re.Match) -> str:
-    kernel = (STATIC / found[2]).read_text(encoding="utf-8")
-    return f"const {found[1]} = {json.dumps(kernel, ensure_ascii=False)};"

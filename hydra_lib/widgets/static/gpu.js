@@ -13,6 +13,8 @@ export class CompileError extends GpuError {
 
 const PATIENCE = 30; // seconds; a device that answers later has hung, or will be taken away
 const LIMITS = ["maxStorageBufferBindingSize", "maxBufferSize", "maxComputeWorkgroupStorageSize"];
+const BINDING = /@binding\((\d+)\) var<(uniform|storage, read|storage, read_write)>/g;
+const KINDS = { uniform: "uniform", "storage, read": "read-only-storage", "storage, read_write": "storage" };
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render|\bwarp\b/i;
 const WHERE = "It works in Chrome and Edge 113, Safari 26 and Firefox 141 or later, where the system has a driver for it";
 
@@ -121,7 +123,12 @@ export async function compile({ device }, { prelude, text }) {
   const errors = messages.filter(({ type }) => type === "error")
     .map(({ lineNum, message }) => ({ line: Math.max(1, lineNum - before), text: message }));
   if (errors.length) throw new CompileError(errors);
-  return device.createComputePipelineAsync({ layout: "auto", compute: { module } });
+  // The layout is the kernel's own; "auto" would leave out what its text does not use.
+  const entries = [...(prelude + text).matchAll(BINDING)].map(([, binding, kind]) => ({
+    binding: Number(binding), visibility: GPUShaderStage.COMPUTE, buffer: { type: KINDS[kind] },
+  }));
+  const layout = device.createPipelineLayout({ bindGroupLayouts: [device.createBindGroupLayout({ entries })] });
+  return device.createComputePipelineAsync({ layout, compute: { module } });
 }
 
 /** The same, compiled once a device: a kernel does not depend on its sizes. */
