@@ -11,6 +11,7 @@ from hydra_lib.widgets.explorer import ExplorerWidget
 from hydra_lib.widgets.head_splitter import HeadSplitterWidget
 from hydra_lib.widgets.head_viewer import HeadViewerWidget
 from hydra_lib.widgets.mask import MaskWidget
+from hydra_lib.widgets.missing_wait import MissingWaitWidget
 from hydra_lib.widgets.scaling import ScalingWidget
 from hydra_lib.widgets.strassen import StrassenWidget
 from hydra_lib.widgets.stride import StrideWidget
@@ -25,6 +26,7 @@ __all__ = [
     "HeadSplitterWidget",
     "HeadViewerWidget",
     "MaskWidget",
+    "MissingWaitWidget",
     "ScalingWidget",
     "StrassenWidget",
     "StrideWidget",
