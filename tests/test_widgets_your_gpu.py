@@ -253,6 +253,53 @@ def test_runs_that_end_early(gpu_page):
     expect(rung(page, 2).locator("th small")).to_contain_text(compiled)
 
 
+def made_up(measure, rows, wrong=()):
+    """A result as a run leaves it; ``rows`` are (line, seconds), all of them paired or none."""
+    clock = "the page's clock"
+    about = {"device": "made up", "cpu": "a processor", "threads": None, "software": False}
+    about |= {"browser": "Chromium 156", "agent": "x", "clock": clock, "step": 1e-4}
+    ceiling = [1e-3, 1e-3, 1e-3, 0.01, 20]
+    return {
+        "task": {"measure": measure, "T": 256, "h": 12, "D": 64, "n": 512},
+        "about": about | {"date": "2026-11-21T01:02:03.004Z"},
+        "roof": {"float32": {"copy": [*ceiling, None, 2**27], "matmul": [*ceiling, 2**31, 2**24]}},
+        "rows": [[i, t, t, t, 0.01, 20, 3e-7, None, None, None] for i, t in rows],
+        "missing": [[11, "Left out: no room."]] if measure == "sweep" else [],
+        "made": ["no_wait"] if wrong else [],
+        "wrong": list(wrong),
+    }
+
+
+@browser
+def test_a_result_is_drawn(widget_page):
+    known = {"ladder": records("")["ladder"]}
+    ladder = made_up("attention", [(0, 0.3), (3, 2e-3), (4, 1e-3)], [[3, 0], [4, 2e-4]])
+    sweep = made_up("sweep", [(0, 1e-3), (1, 2e-4), (2, 4e-3), (3, 8e-4), (5, 3.2e-3)])
+    widgets = [
+        YourGpuWidget(known, result=ladder, name="ladder"),
+        YourGpuWidget(measure="sweep", result=sweep, name="sweep"),
+    ]
+    page = widget_page(*widgets)
+    expect(rung(page, 3).locator("td").nth(2)).to_contain_text("mistaken: less than the clock")
+    first, second = page.locator("[data-ready=ladder]"), page.locator("[data-ready=sweep]")
+    expect(first.locator(".hydra-mistaken")).to_have_count(1)
+    expect(first.locator("figcaption").first).to_contain_text("Without colour: AMD EPYC")
+    expect(first.locator("figcaption").nth(1)).to_contain_text("Roofline in float32")
+    expect(first.locator("figure").nth(1).locator(".hydra-point text")).to_have_text(["4", "5"])
+    expect(second.locator(".hydra-path")).to_have_count(2)
+    expect(second.locator("figure").nth(1)).to_be_hidden()
+    expect(second.locator(".hydra-summary")).to_contain_text("fused, one kernel: up to T = 2048")
+    expect(second.locator(".hydra-summary")).to_contain_text(
+        "stored, three kernels: up to T = 1024"
+    )
+    for widget in (ladder, sweep):
+        check(record_of(widget))
+
+
+def record_of(result):
+    return numbers(in_javascript("your_gpu.js", "m.recordOf(c)", [result]))[0]
+
+
 # --- without a device ----------------------------------------------------------------------------
 
 

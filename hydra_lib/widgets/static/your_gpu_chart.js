@@ -9,7 +9,7 @@ const [ACROSS, STEP, MARGIN] = [340, 30, 8];
 export function drawTimes(node, entries) {
   const height = entries.length * STEP + 44;
   node.setAttribute("viewBox", `0 0 ${ACROSS} ${height}`);
-  const all = entries.flatMap(({ p20, p50, p80, wrong }) => [p20 ?? p50, p80 ?? p50, wrong ?? p50]);
+  const all = entries.flatMap(({ p20, p50, p80, wrong }) => [p20 ?? p50, p80 ?? p50, wrong || p50]);
   const axis = { low: Math.min(...all) / 1.5, high: Math.max(...all) * 1.5, log: true };
   const x = scale(axis, MARGIN, ACROSS - MARGIN);
   const bottom = entries.length * STEP + 8;

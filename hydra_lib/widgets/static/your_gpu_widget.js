@@ -158,7 +158,7 @@ function render({ model, el: root }) {
 
   function drawPictures(lines, current, found) {
     const timed = found ? found.rows.map(([i, p20, p50, p80]) => ({
-      name: nameOf(lines[i]), p20, p50, p80, wrong: found.wrong.find(([k]) => k === i)?.[1], own: true,
+      name: nameOf(lines[i]), p20, p50, p80, wrong: found.wrong.find(([k]) => k === i)?.[1], own: true, // 0 has no place on a logarithmic axis
     })) : [];
     const record = timed.length ? slimOf(found) : null;
     const sweep = current.measure === "sweep";
@@ -239,7 +239,7 @@ function listOf(lines, task, found, states) {
     const wrong = found.wrong.find(([k]) => k === i);
     const [, seconds] = unitFor(p50, TIME);
     cells[2].append(...two(timeText(p50), `${three(p20 / seconds)}–${three(p80 / seconds)}`,
-      wrong && el("small", { class: "hydra-wrong" }, `mistaken: ${timeText(wrong[1])}`)));
+      wrong && el("small", { class: "hydra-wrong" }, `mistaken: ${wrong[1] > 0 ? timeText(wrong[1]) : "less than the clock tells"}`)));
     const ceiling = loops ? null : record.ceilings[dtype];
     cells[3].append(...two(speedText(flops / p50), ceiling ? percent(place(ceiling, flops, bytes, p50).share) : "–"));
   });
