@@ -149,8 +149,8 @@ def expect_rungs(page, states):
 def test_before_anything_runs_it_says_what_will(widget_page):
     page = widget_page(YourGpuWidget(records("ladder")))
     expect_rungs(page, [""] * 6)
-    expect(rung(page, 3).locator("td").first).to_contain_text("101 MFLOPs 11.0 MB")
-    expect(rung(page, 4).locator("td").first).to_contain_text("101 MFLOPs 3.15 MB")
+    expect(rung(page, 3).locator("td").first).to_contain_text("101 M 11.0 MB")
+    expect(rung(page, 4).locator("td").first).to_contain_text("101 M 3.15 MB")
     expect(page.locator(".hydra-note").first).to_contain_text("Nothing leaves this page.")
     page.get_by_label("Measure").select_option("matmul")
     expect(page.locator("caption")).to_contain_text("512 × 512")

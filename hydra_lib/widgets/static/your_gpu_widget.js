@@ -216,7 +216,7 @@ function aboutText({ about, roof }) {
 }
 
 const two = (first, second, more) => [first, " ", el("small", {}, second), ...(more ? [" ", more] : [])];
-const countText = (count) => speedText(count).replace("/s", "s");
+const countText = (count) => speedText(count).replace("FLOP/s", ""); // the column says of what
 
 /** The rungs: what is counted, and what was measured or is being measured. */
 function listOf(lines, task, found, states) {
