@@ -4,6 +4,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_lib import _checks
@@ -11,7 +12,7 @@ from hydra_lib import _checks
 if TYPE_CHECKING:
     from IPython.display import Markdown
 
-__all__ = ["source"]
+__all__ = ["shader", "source"]
 
 
 def source(*things: Callable) -> "Markdown":
@@ -23,6 +24,20 @@ def source(*things: Callable) -> "Markdown":
     from IPython.display import Markdown  # only a notebook asks for this
 
     return Markdown("```python\n" + "\n\n\n".join(_bare(thing) for thing in things) + "\n```")
+
+
+def shader(name: str) -> "Markdown":
+    """The kernel ``hydra_lib/widgets/static/<name>.wgsl``, which pages run, as Markdown.
+
+    Raises ValueError for a name that no kernel has.
+    """
+    from IPython.display import Markdown
+
+    folder = Path(__file__).parent / "widgets" / "static"
+    known = sorted(path.stem for path in folder.glob("*.wgsl"))
+    if name not in known:
+        raise ValueError(f"expected a kernel among {', '.join(known)}; got {_checks.shown(name)}")
+    return Markdown(f"```wgsl\n{(folder / name).with_suffix('.wgsl').read_text('utf-8')}```")
 
 
 def _bare(thing: Callable) -> str:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 @pytest.fixture(scope="session")
-def chromium():
+def launched():
+    """``launched(*flags)``: a system Chromium."""
     from playwright.sync_api import sync_playwright
 
     executable = next(filter(None, map(shutil.which, NAMES)), None)
@@ -53,18 +55,31 @@ def chromium():
     with sync_playwright() as playwright:
         # Chromium refuses its sandbox to root, which is who runs most containers.
         sandbox = [] if os.geteuid() else ["--no-sandbox"]
-        browser = playwright.chromium.launch(
+        yield lambda *flags: playwright.chromium.launch(
             executable_path=executable,
             # Nothing but this machine has an address: what else is asked for fails, and is told.
             args=[
                 *sandbox,
-                "--disable-gpu",
+                *flags,
                 "--disable-background-networking",
                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
             ],
         )
-        yield browser
-        browser.close()
+
+
+@pytest.fixture(scope="session")
+def chromium(launched):
+    browser = launched("--disable-gpu")
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def gpu_chromium(launched):
+    """One with WebGPU, which SwiftShader computes: a processor, whose times say nothing."""
+    browser = launched("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
+    yield browser
+    browser.close()
 
 
 class _Silent(http.server.SimpleHTTPRequestHandler):
@@ -98,14 +113,14 @@ SETTLED = f"""async () => {{
 }}"""
 
 
-@pytest.fixture
-def open_page(chromium):
+@contextmanager
+def opening(browser):
     """``open_page(url)`` loads a page, its formulas and its widgets; at the end it must have said
     and asked for nothing. With ``body`` that is the page, and no server is asked for it."""
     contexts, problems = [], []
 
     def load(url: str, width=1280, scheme="light", body=None):
-        context = chromium.new_context(
+        context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
         )
         contexts.append(context)
@@ -139,7 +154,24 @@ def open_page(chromium):
 
 
 @pytest.fixture
+def open_page(chromium):
+    with opening(chromium) as load:
+        yield load
+
+
+@pytest.fixture
 def widget_page(open_page):
+    return showing_widgets(open_page)
+
+
+@pytest.fixture
+def gpu_page(gpu_chromium):
+    """``widget_page`` in a browser with WebGPU."""
+    with opening(gpu_chromium) as load:
+        yield showing_widgets(load)
+
+
+def showing_widgets(open_page):
     """``widget_page(*widgets)`` opens a page that holds just these, as the book would show them."""
     from ipywidgets.embed import embed_data
 
@@ -179,9 +211,9 @@ def follow(page, fragment):
 RUN = """
 const {source, expression, cases} = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const real = (x) => ({"inf": Infinity, "-inf": -Infinity})[x] ?? x;
-import("data:text/javascript," + encodeURIComponent(source)).then((m) => {
+import("data:text/javascript," + encodeURIComponent(source)).then(async (m) => {
     const of = new Function("m", "real", "c", "return (" + expression + ")");
-    process.stdout.write(JSON.stringify(cases.map((c) => of(m, real, c)),
+    process.stdout.write(JSON.stringify(await Promise.all(cases.map((c) => of(m, real, c))),
         (_, x) => x === Infinity ? "inf" : x === -Infinity ? "-inf" : x));
 });
 """
@@ -189,6 +221,7 @@ import("data:text/javascript," + encodeURIComponent(source)).then((m) => {
 
 def in_javascript(module, expression, cases):
     """``expression`` of each case ``c``, with the exports of a static module as ``m``, as JSON.
+    A promise is waited for.
 
     Computed by the Node that Playwright brings along: a module without a DOM needs no browser.
     """

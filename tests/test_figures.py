@@ -8,7 +8,7 @@ import torch
 
 from hydra_lib import masking
 from hydra_lib.figures import COLORS, figure, matrices, themed
-from hydra_lib.notebook import source
+from hydra_lib.notebook import shader, source
 from tests.refusal import refuses
 
 
@@ -147,6 +147,12 @@ PAIRS = "expected signs and (title, matrix) pairs, the matrix a tensor or an arr
             "<built-in function len>",
         ),
         (
+            lambda: shader("../ui"),
+            ValueError,
+            "expected a kernel among attention_fused, attention_mix, attention_scores, "
+            "attention_softmax, copy, matmul_blocked, matmul_naive, matmul_tiled; got '../ui'",
+        ),
+        (
             lambda: source(3),
             TypeError,
             "expected a function or a class written in Python, got int 3",
@@ -170,3 +176,9 @@ def test_source_is_code_without_docstrings():
     assert "def apply_mask(" in text
     assert '"""' not in text
     compile(text.removeprefix("```python\n").removesuffix("```"), "source", "exec")
+
+
+def test_a_shader_is_shown_as_it_is():
+    text = shader("copy").data
+    assert text.startswith("```wgsl\n// y = x")
+    assert text.endswith("}\n```")

@@ -16,11 +16,14 @@ from hydra_lib.widgets import (
     HeadSplitterWidget,
     HeadViewerWidget,
     MaskWidget,
+    MissingWaitWidget,
     ScalingWidget,
     StrassenWidget,
     StrideWidget,
     TemperatureWidget,
     TraceWidget,
+    YourGpuWidget,
+    YourKernelWidget,
 )
 from hydra_lib.widgets._base import Setting, SettingError
 from hydra_lib.widgets._bundle import STATIC, bundle
@@ -35,11 +38,14 @@ EVERY = {
     "head_splitter": lambda: HeadSplitterWidget(),
     "head_viewer": lambda: HeadViewerWidget(),
     "mask": lambda: MaskWidget(SQUARE),
+    "missing_wait": lambda: MissingWaitWidget(),
     "scaling": lambda: ScalingWidget(),
     "strassen": lambda: StrassenWidget(),
     "stride": lambda: StrideWidget(wrong=True),
     "temperature": lambda: TemperatureWidget([1, 0]),
     "trace": lambda: TraceWidget(SQUARE, SQUARE, SQUARE, mask=[[True, False], [True, True]]),
+    "your_gpu": lambda: YourGpuWidget({"x": bare_record(), "y": gpu_record()}),
+    "your_kernel": lambda: YourKernelWidget(),
 }
 
 
@@ -298,7 +304,16 @@ KNOWN = {
         "role",
         "size",
     ),
-    *("scope", "tabindex", "spellcheck", "autocapitalize", "autocomplete", "open"),
+    *(
+        "scope",
+        "tabindex",
+        "spellcheck",
+        "autocapitalize",
+        "autocomplete",
+        "open",
+        "rows",
+        "readonly",
+    ),
     *(
         "x",
         "y",

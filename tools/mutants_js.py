@@ -34,15 +34,20 @@ TESTS = {
     "boltzmann.js": ["temperature"],
     "chart.js": ["explorer"],
     "explorer_chart.js": ["explorer"],
+    "gpu.js": ["gpu_kernels", "your_gpu"],
     "heads.js": ["head_splitter"],
+    "kernels.js": ["gpu_kernels", "your_gpu"],
     "limits.js": [],
+    "loops.js": ["gpu_timing"],
     "masking.js": ["mask"],
     "random.js": ["scaling", "head_viewer"],
     "records.js": ["explorer"],
+    "sampling.js": ["gpu_timing"],
     "strides.js": ["stride"],
     "toy_language.js": ["head_viewer"],
     "toy_model.js": ["head_viewer"],
     "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
+    "your_gpu_chart.js": ["your_gpu"],
 }
 PURE = re.compile(r"^// .*No DOM\.$", re.MULTILINE)  # tested by calls alone, which is quick
 

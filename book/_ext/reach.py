@@ -76,5 +76,5 @@ def _read(path: Path, root: Path, found: dict[Path, bool]) -> None:
 def _read_script(path: Path, found: dict[Path, bool]) -> None:
     if path not in found:
         found |= {path: True, path.parent / "ui.css": True}
-        for script in re.findall(r'from "\./(\w+\.js)"', path.read_text("utf-8")):
+        for script in re.findall(r'from "\./(\w+\.(?:js|wgsl))"', path.read_text("utf-8")):
             _read_script(path.parent / script, found)

@@ -12,6 +12,7 @@ from hydra_lib.widgets.gradient import GradientWidget
 from hydra_lib.widgets.head_splitter import HeadSplitterWidget
 from hydra_lib.widgets.head_viewer import HeadViewerWidget
 from hydra_lib.widgets.mask import MaskWidget
+from hydra_lib.widgets.missing_wait import MissingWaitWidget
 from hydra_lib.widgets.scaling import ScalingWidget
 from hydra_lib.widgets.sentence import SentenceWidget
 from hydra_lib.widgets.strassen import StrassenWidget
@@ -19,6 +20,8 @@ from hydra_lib.widgets.stride import StrideWidget
 from hydra_lib.widgets.temperature import TemperatureWidget
 from hydra_lib.widgets.tiles import TilesWidget
 from hydra_lib.widgets.trace import TraceWidget
+from hydra_lib.widgets.your_gpu import YourGpuWidget
+from hydra_lib.widgets.your_kernel import YourKernelWidget
 
 __all__ = [
     "AggregationWidget",
@@ -27,6 +30,7 @@ __all__ = [
     "HeadSplitterWidget",
     "HeadViewerWidget",
     "MaskWidget",
+    "MissingWaitWidget",
     "ScalingWidget",
     "SentenceWidget",
     "StrassenWidget",
@@ -34,4 +38,6 @@ __all__ = [
     "TemperatureWidget",
     "TilesWidget",
     "TraceWidget",
+    "YourGpuWidget",
+    "YourKernelWidget",
 ]

@@ -2,14 +2,17 @@
 
 The pure modules must be importable on their own (tests run them, chapters show them), while a
 widget's ``_esm`` must be a single module, since it is loaded from a blob that has no neighbours.
-So the imports stay real in the files, and are written out here, each file once.
+So the imports stay real in the files, and are written out here, each file once. A kernel in WGSL is
+imported by name and becomes a text: ``import name from "./kernel.wgsl"``.
 """
 
+import json
 import re
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', re.MULTILINE)
+_KERNEL = re.compile(r'^import (\w+) from "\./(\w+\.wgsl)";$', re.MULTILINE)
 
 
 def bundle(name: str) -> str:
@@ -25,7 +28,10 @@ def bundle(name: str) -> str:
         for needed in _IMPORT.findall(text):
             if needed not in texts:
                 collect(needed)
-        text = _IMPORT.sub("", text)
+        for constant, kernel in _KERNEL.findall(text):
+            source = (STATIC / kernel).read_text(encoding="utf-8")
+            texts[constant] = f"const {constant} = {json.dumps(source, ensure_ascii=False)};"
+        text = _KERNEL.sub("", _IMPORT.sub("", text))
         # Only the widget itself exports: the front end looks for its default export.
         texts[file] = text if file == name else re.sub(r"^export ", "", text, flags=re.MULTILINE)
 

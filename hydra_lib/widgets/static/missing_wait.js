@@ -1,0 +1,36 @@
+// A stopwatch for a queue, and what is wrong with the waits in it. No DOM.
+
+/** The lines of the stopwatch; between two of them there is a place for a wait, null. */
+export const STOPWATCH = [
+  "queue.submit([earlier]);", null, "const start = performance.now();", null, "queue.submit([kernel]);", null,
+  "const stop = performance.now();", null,
+];
+
+/** Whether waits at the four places measure the kernel, and what they measure otherwise. */
+export function verdict([first, second, third, last]) {
+  if (!third) {
+    const late = last ? " The wait after it comes too late." : "";
+    const shown = second && !first ? "the earlier work and the time of asking" : "the time of asking";
+    return { right: false, words: `Before the clock stops a wait is missing: that is ${shown}, the kernel still stands in the queue.${late}` };
+  }
+  if (!first) {
+    const counted = second ? " The wait for it is counted too: it stands after the start." : "";
+    return { right: false, words: `The queue was not empty when the clock started: this time holds the earlier work.${counted}` };
+  }
+  const more = second || last ? " A wait more than that does no harm, and no good." : "";
+  return { right: true, words: `Right: the queue is empty when the clock starts, and the kernel is done when it stops.${more}` };
+}
+
+/** Seconds that the stopwatch shows. `earlier` and `kernel` queue work, `wait` waits for all of it. */
+export async function stopwatchTime(waits, { earlier, kernel, wait, now }) {
+  const here = async (place) => waits[place] && wait();
+  earlier();
+  await here(0);
+  const start = now();
+  await here(1);
+  kernel();
+  await here(2);
+  const seconds = now() - start;
+  await wait(); // whatever was forgotten: the next run begins with an empty queue
+  return seconds;
+}

@@ -1,0 +1,68 @@
+"""The stopwatch with four places for a wait: what each choice measures, on a made-up queue too."""
+
+import itertools
+
+import pytest
+from playwright.sync_api import expect
+
+from hydra_lib.widgets import MissingWaitWidget
+from tests.conftest import expect_refused, in_javascript, numbers
+
+# Earlier work takes 5 s, the kernel 1 s, a launch 1 ms: the host's clock and the queue's end.
+FAKE = """(async () => {
+    let time = 0, done = 0;
+    const launch = (seconds) => () => { time += 0.001; done = Math.max(done, time) + seconds; };
+    const found = await m.stopwatchTime(c, {earlier: launch(5), kernel: launch(1), now: () => time,
+        wait: async () => { time = Math.max(time, done); }});
+    return [found, m.verdict(c)];
+})()"""
+
+
+def test_the_verdict_is_what_the_clock_shows():
+    cases = list(itertools.product((False, True), repeat=4))
+    found = numbers(in_javascript("missing_wait.js", FAKE, cases))
+    for waits, (seconds, verdict) in zip(cases, found, strict=True):
+        assert verdict["right"] == (abs(seconds - 1.001) < 1e-9), waits
+        if waits[1] and not waits[2] and not waits[0]:
+            assert "the earlier work and the time of asking" in verdict["words"]
+            assert 5 < seconds < 5.01  # and still not the kernel
+        elif not waits[2]:
+            assert "time of asking" in verdict["words"]
+            assert seconds < 0.01
+        elif not waits[0]:
+            assert "earlier work" in verdict["words"]
+            assert seconds > 5.9
+
+
+@pytest.mark.parametrize("waits", [[True], [1, 0, 1, 0], "yes", [True] * 5])
+def test_errors(waits):
+    with pytest.raises(ValueError, match="waits must be"):
+        MissingWaitWidget(waits=waits)
+
+
+@pytest.mark.browser
+def test_on_a_device(gpu_page):
+    page = gpu_page(MissingWaitWidget(waits=[True, False, False, False]))
+    told = page.locator(".hydra-summary")
+    expect(told).to_have_text("Not run yet.")
+    page.get_by_role("button", name="Run").click()
+    expect(told).to_contain_text("Before the clock stops a wait is missing", timeout=60_000)
+    expect(told).to_contain_text("Your stopwatch shows")
+    page.get_by_label("wait before the clock stops").focus()
+    page.keyboard.press("Space")
+    page.get_by_role("button", name="Run").click()
+    expect(told).to_contain_text("Right: the queue is empty", timeout=60_000)
+    expect(told).to_contain_text("This is software, no GPU.")
+    page.wait_for_url("**#missing_wait.waits=*")
+
+
+@pytest.mark.browser
+def test_without_a_device(widget_page):
+    page = widget_page(MissingWaitWidget(), fragment="#missing_wait.waits=[true]")
+    expect_refused(page, "missing_wait", "waits=[true]")
+    page.evaluate("() => Object.defineProperty(navigator, 'gpu', {value: undefined})")
+    page.get_by_label("wait before the clock starts").check()
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(".hydra-summary")).to_contain_text("Nothing was timed. This browser has no")
+    page.set_viewport_size({"width": 360, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -1,0 +1,339 @@
+"""The widget of the reader's own machine: what it sends, a run by SwiftShader, what can go wrong.
+
+Never a time: what is compared is right or wrong, said or not said.
+"""
+
+import json
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from hydra_lib.records import check, records
+from hydra_lib.timing import AttentionSize
+from hydra_lib.widgets import ExplorerWidget, YourGpuWidget
+from tests.conftest import expect_refused, in_javascript, numbers
+from tests.measured_records import bare_record, gpu_record
+
+browser = pytest.mark.browser
+SMALL = {"T": 64, "h": 2, "head_dim": 16, "n": 128, "budget": 2}
+LOOPS = ["loops over arrays", "typed arrays", "typed arrays in blocks"]
+GPU = ["stored, three kernels", "fused, one kernel"]
+NO_HALF = "Left out: this device or browser computes no float16."
+
+
+# --- what the class takes and sends ---------------------------------------------------------------
+
+
+def test_records_beside():
+    known = records("")
+    widget = YourGpuWidget({"ladder": known["ladder"], "bare": bare_record(), "gpu": gpu_record()})
+    rows = [r for r in widget.recorded if r["T"] == 256]
+    assert {r["kernel"] for r in rows} >= {"SDPA flash", "all heads at once"}
+    assert {r["date"] for r in rows} == {known["ladder"]["environment"]["date"][:10]}
+    assert all(r["p50"] > 0 for r in widget.recorded)
+    assert YourGpuWidget().recorded == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"T": 100}, "T must be 64 or 128 or 256 or 512 or 1024 or 2048 or 4096, got 100"),
+        ({"h": 17}, "h must be an integer from 1 to 16, got 17"),
+        ({"measure": "all"}, "measure must be attention or matmul or sweep, got 'all'"),
+        ({"cold": 1}, "cold must be False or True, got 1"),
+        ({"records": {"x": {}}}, "record 'x' lacks what, environment, rows; it has none"),
+    ],
+)
+def test_errors(settings, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        YourGpuWidget(**settings)
+
+
+def test_counts_of_the_rungs():
+    task = {"measure": "attention", "T": 64, "h": 3, "D": 16, "n": 128}
+    expression = "m.linesOf(c).map(({plan, ...line}) => line)"
+    tasks = [task, task | {"measure": "matmul"}, task | {"measure": "sweep"}]
+    attention, matmul, sweep = numbers(in_javascript("your_gpu.js", expression, tasks))
+    size = AttentionSize(1, 3, 64, 16)
+    assert [line["kernel"] for line in attention] == [*LOOPS, *GPU, GPU[1]]
+    assert {line["flops"] for line in attention} == {size.flops()}
+    stored = size.bytes(torch.float32) + 5 * 4 * 3 * 64 * 65 // 2
+    assert [line["bytes"] for line in attention] == [
+        size.bytes(torch.float64),
+        size.bytes(torch.float32),
+        size.bytes(torch.float32),
+        stored,
+        size.bytes(torch.float32),
+        size.bytes(torch.float16),
+    ]
+    assert {line["flops"] for line in matmul} == {2 * 128**3}
+    assert [line["bytes"] for line in matmul] == [3 * 4 * 128**2] * 3 + [3 * 2 * 128**2]
+    # What the stored kernels hold grows like T², what the fused one holds like T.
+    held = {(line["kernel"], line["sizes"]["T"]): line["held"] for line in sweep}
+    assert held[GPU[0], 8192] / held[GPU[0], 4096] == pytest.approx(4, rel=0.01)
+    assert held[GPU[1], 8192] / held[GPU[1], 4096] == 2
+
+
+def test_what_a_device_cannot_run():
+    limits = {
+        "maxStorageBufferBindingSize": 2**27,
+        "maxBufferSize": 2**28,
+        "maxComputeWorkgroupStorageSize": 2**14,
+        "maxComputeWorkgroupsPerDimension": 65535,
+    }
+    device = {"limits": limits, "half": False}
+    plan = {"buffers": {"q": 10}, "dtype": "float32", "shared": 0, "steps": [{"groups": [1, 1, 1]}]}
+    plans = [
+        plan,
+        plan | {"dtype": "float16"},
+        plan | {"shared": 18432},
+        plan | {"buffers": {"scores": 2**28}},
+        plan | {"steps": [{"groups": [1, 70000, 1]}]},
+    ]
+    found = numbers(in_javascript("gpu.js", "m.refusal(...c)", [[device, one] for one in plans]))
+    assert found == [
+        None,
+        "this device or browser computes no float16",
+        "it needs 18.4 kB of workgroup memory, this device gives 16.4 kB",
+        "scores would take 1.1 GB, a buffer of this device holds 134 MB",
+        "70000 workgroups in a line, this device takes 65535",
+    ]
+
+
+def test_names_of_browsers():
+    tail = "AppleWebKit/537.36 (KHTML, like Gecko)"
+    agents = {
+        f"{tail} Chrome/131.0.0.0 Safari/537.36": "Chromium 131.0.0.0",
+        f"{tail} Chrome/131.0.0.0 Safari/537.36 Edg/131.0": "Edge 131.0",
+        "Gecko/20100101 Firefox/142.0": "Firefox 142.0",
+        "AppleWebKit/605.1 Version/26.0 Safari/605.1": "Safari 26.0",
+        "Lynx": "unknown",
+    }
+    found = numbers(in_javascript("your_gpu.js", "m.browserOf(c)", list(agents)))
+    assert found == list(agents.values())
+
+
+# --- a run ----------------------------------------------------------------------------------------
+
+
+def run(page):
+    page.get_by_role("button", name="Run").click()
+    ended(page)
+
+
+def ended(page):
+    expect(page.get_by_role("button", name="Run")).to_be_enabled(timeout=120_000)
+
+
+def rung(page, i):
+    return page.locator(".hydra-rungs tbody tr").nth(i)
+
+
+def told(page):
+    return page.locator(".hydra-run .hydra-summary").inner_text()
+
+
+def expect_rungs(page, states):
+    """What stands below the name of each rung; True for one that was right and got a time."""
+    expect(page.locator(".hydra-rungs tbody tr")).to_have_count(len(states))
+    for i, state in enumerate(states):
+        words = rung(page, i).locator("th small").inner_text()
+        time = rung(page, i).locator("td").nth(2).inner_text()
+        assert bool(re.match(r"right to ", words)) if state is True else words == state, words
+        assert bool(re.match(r"[\d,.]+ (s|ms|µs|ns)", time)) == (state is True), time
+
+
+@browser
+def test_before_anything_runs_it_says_what_will(widget_page):
+    page = widget_page(YourGpuWidget(records("ladder")))
+    expect_rungs(page, [""] * 6)
+    expect(rung(page, 3).locator("td").first).to_contain_text("101 M 11.0 MB")
+    expect(rung(page, 4).locator("td").first).to_contain_text("101 M 3.15 MB")
+    expect(page.locator(".hydra-note").first).to_contain_text("Nothing leaves this page.")
+    page.get_by_label("Measure").select_option("matmul")
+    expect(page.locator("caption")).to_contain_text("512 × 512")
+    expect(page.get_by_label("Length T")).to_be_hidden()
+    page.get_by_label("Side n").select_option("2048")
+    expect(page.locator("caption")).to_contain_text("2048 × 2048")
+    page.get_by_label("Measure").focus()
+    page.keyboard.press("ArrowDown")
+    expect(rung(page, 11).locator("th")).to_contain_text("T = 16384, fused")
+    page.wait_for_url("**#your_gpu.measure=sweep&your_gpu.n=2048")
+    for width in (320, 360, 640):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@browser
+def test_a_run_on_a_device(gpu_page):
+    page = gpu_page(YourGpuWidget(**SMALL))
+    page.get_by_label("do not wait for the device").check()
+    page.get_by_label("count the compiling of the kernel").focus()
+    page.keyboard.press("Space")
+    run(page)
+    expect_rungs(page, [True] * 5 + [NO_HALF])
+    expect(page.locator(".hydra-note").first).to_contain_text("(software, no GPU); its times say")
+    expect(page.locator(".hydra-rungs small.hydra-wrong")).to_have_count(2)
+    assert "Fastest: " in told(page)
+    assert "(paired, ± " in told(page)
+    expect(page.locator("figure svg")).to_have_count(2)
+    expect(page.locator(".hydra-mistaken")).to_have_count(2)
+    page.get_by_text("The record as JSON").click()
+    record = json.loads(page.get_by_label("the record as JSON").input_value())
+    check(record)
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator(".hydra-json button")).to_have_text(re.compile("^Copied|^Selected"))
+    assert [row["kernel"] for row in record["rows"]] == [*LOOPS, *GPU]
+    assert record["missing"][0]["what"] == "fused, one kernel, float16"
+    assert {m["kernel"] for m in record["mistakes"]} == set(GPU)
+    ExplorerWidget({"yours": record})
+
+    # The address holds it: whoever follows it sees the same, and nothing runs.
+    page.wait_for_url("**your_gpu.result=*")
+    page.reload()
+    page.wait_for_selector("[data-ready=your_gpu]")
+    expect_rungs(page, [True] * 5 + [NO_HALF])
+    again = json.loads(page.locator("textarea").input_value())
+    assert again == record
+    page.get_by_label("head_dim").select_option("32")
+    expect_rungs(page, [""] * 6)
+    assert told(page) == "What was measured has other sizes."
+
+
+@browser
+def test_products_one_of_them_wrong(gpu_page):
+    widget = YourGpuWidget(measure="matmul", **SMALL)
+    widget._esm = widget._esm.replace("sum += f32(a[row", "sum += f32(a[7 + row")
+    page = gpu_page(widget)
+    run(page)
+    words = rung(page, 0).locator("th small").inner_text()
+    assert re.match(r"Wrong: a row is off by 1\.\d, allowed 0\.000015; not timed\.$", words)
+    expect(page.locator(".hydra-rungs th small.hydra-wrong")).to_have_count(1)
+    expect_rungs(page, [words, True, True, NO_HALF])
+    assert "Not timed: 2." in told(page)
+
+
+LOSE = """(() => {
+    const request = GPUAdapter.prototype.requestDevice;
+    GPUAdapter.prototype.requestDevice = async function (...how) {
+        const device = await request.apply(this, how);
+        window.lose = () => device.destroy();
+        return device;
+    };
+})()"""
+HIDE = """() => {
+    Object.defineProperty(document, "hidden", {value: true, configurable: true});
+    document.dispatchEvent(new Event("visibilitychange"));
+    delete document.hidden;
+}"""
+
+
+@browser
+def test_runs_that_end_early(gpu_page):
+    widget = YourGpuWidget(measure="matmul", **{**SMALL, "budget": 60})
+    widget._esm = widget._esm.replace("fn store(row: u32", "fn shop(row: u32")
+    page = gpu_page(widget)
+    timing = rung(page, 0).locator("th small", has_text="timed")
+    ways = (
+        ("document.querySelectorAll('.hydra-run button')[1].click()", "you stopped it"),
+        (HIDE, "the page went into the background, where browsers slow it down"),
+        ("lose()", "The device was lost"),
+    )
+    page.evaluate(LOSE)
+    for way, words in ways:
+        page.get_by_role("button", name="Run").click()
+        expect(timing).to_be_visible(timeout=60_000)
+        page.evaluate(way)
+        ended(page)
+        assert f"The run has ended early: {words}" in told(page)
+    # Its compiler's words, and the line.
+    compiled = "The kernel does not compile: line "
+    expect(rung(page, 2).locator("th small")).to_contain_text(compiled)
+
+
+def made_up(measure, rows, wrong=()):
+    """A result as a run leaves it; ``rows`` are (line, seconds), all of them paired or none."""
+    clock = "the page's clock"
+    about = {"device": "made up", "cpu": "a processor", "threads": None, "software": False}
+    about |= {"browser": "Chromium 156", "agent": "x", "clock": clock, "step": 1e-4}
+    ceiling = [1e-3, 1e-3, 1e-3, 0.01, 20]
+    return {
+        "task": {"measure": measure, "T": 256, "h": 12, "D": 64, "n": 512},
+        "about": about | {"date": "2026-11-21T01:02:03.004Z"},
+        "roof": {"float32": {"copy": [*ceiling, None, 2**27], "matmul": [*ceiling, 2**31, 2**24]}},
+        "rows": [[i, t, t, t, 0.01, 20, 3e-7, None, None, None] for i, t in rows],
+        "missing": [[11, "Left out: no room."]] if measure == "sweep" else [],
+        "made": ["no_wait"] if wrong else [],
+        "wrong": list(wrong),
+    }
+
+
+@browser
+def test_a_result_is_drawn(widget_page):
+    known = {"ladder": records("")["ladder"]}
+    ladder = made_up("attention", [(0, 0.3), (3, 2e-3), (4, 1e-3)], [[3, 0], [4, 2e-4]])
+    sweep = made_up("sweep", [(0, 1e-3), (1, 2e-4), (2, 4e-3), (3, 8e-4), (5, 3.2e-3)])
+    widgets = [
+        YourGpuWidget(known, result=ladder, name="ladder"),
+        YourGpuWidget(measure="sweep", result=sweep, name="sweep"),
+    ]
+    page = widget_page(*widgets)
+    expect(rung(page, 3).locator("td").nth(2)).to_contain_text("mistaken: less than the clock")
+    first, second = page.locator("[data-ready=ladder]"), page.locator("[data-ready=sweep]")
+    expect(first.locator(".hydra-mistaken")).to_have_count(1)
+    expect(first.locator("figcaption").first).to_contain_text("Without colour: AMD EPYC")
+    expect(first.locator("figcaption").nth(1)).to_contain_text("Roofline in float32")
+    expect(first.locator("figure").nth(1).locator(".hydra-point text")).to_have_text(["4", "5"])
+    expect(second.locator(".hydra-path")).to_have_count(2)
+    expect(second.locator("figure").nth(1)).to_be_hidden()
+    expect(second.locator(".hydra-summary")).to_contain_text("fused, one kernel: up to T = 2048")
+    expect(second.locator(".hydra-summary")).to_contain_text(
+        "stored, three kernels: up to T = 1024"
+    )
+    for widget in (ladder, sweep):
+        check(record_of(widget))
+
+
+def record_of(result):
+    return numbers(in_javascript("your_gpu.js", "m.recordOf(c)", [result]))[0]
+
+
+# --- without a device ----------------------------------------------------------------------------
+
+
+@browser
+@pytest.mark.parametrize(
+    ("gpu", "words"),
+    [
+        ("undefined", "This browser has no WebGPU. It works in Chrome and Edge 113, "),
+        ("{requestAdapter: async () => null}", "gives this page no device. It works in Chrome"),
+        (
+            "{requestAdapter: async () => ({info: {}, features: new Set(), limits: {}, "
+            "requestDevice: async () => { throw new Error('too busy'); }})}",
+            "The browser refuses the device: too busy",
+        ),
+    ],
+)
+def test_without_a_device_the_loops_run(widget_page, gpu, words):
+    page = widget_page(YourGpuWidget(**SMALL))
+    page.evaluate(f"() => Object.defineProperty(navigator, 'gpu', {{value: {gpu}}})")
+    run(page)
+    expect_rungs(page, [True] * 3 + ["Left out: it needs WebGPU."] * 3)
+    assert words in told(page)
+    record = json.loads(page.locator("textarea").input_value())
+    check(record)
+    assert "ceilings" not in record
+    assert record["environment"]["device"] == record["environment"]["cpu"]
+
+
+@browser
+def test_links_that_make_no_sense(widget_page):
+    page = widget_page(YourGpuWidget(), fragment="#your_gpu.T=65")
+    expect_refused(page, "your_gpu", "T=65")
+    result = {"task": {"measure": "matmul", "T": 64, "h": 1, "D": 16, "n": 128}, "rows": []}
+    for asked in ("result=1", "budget=1000", "recorded=[]", f"result={json.dumps(result)}"):
+        page.evaluate("(hash) => { location.hash = hash; }", f"#your_gpu.{asked}")
+        problem = page.locator("[data-ready=your_gpu] > .hydra-problem").last
+        expect(problem).to_contain_text(f"The link asks for {asked.split('=')[0]} = ")

@@ -1,0 +1,121 @@
+"""The reader's own inner loop: forgotten barriers, mistakes by name, compile errors with lines."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from hydra_lib.widgets import YourKernelWidget
+from tests.conftest import follow, in_javascript, numbers
+
+browser = pytest.mark.browser
+LOOP, GIVEN = numbers(in_javascript("your_kernel.js", "[m.OWN_LOOP, m.GIVEN]", [0]))[0]
+BARRIER = "workgroupBarrier();  // "
+
+
+def barriers(*loops):
+    return numbers(in_javascript("your_kernel.js", "m.missingBarriers(c)", loops))
+
+
+def without(comment):
+    """The loop without the barrier that has this comment."""
+    line = next(x for x in LOOP.splitlines(keepends=True) if x.startswith(BARRIER + comment))
+    return LOOP.replace(line, "\n")
+
+
+def test_the_books_own_loop_lacks_no_barrier():
+    assert barriers(LOOP, "", "keys[0][0] = 1;") == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("comment", "words"),
+    [
+        ("the tiles are complete", "before keys is read: others may not have written it yet"),
+        ("so are the scores", "before scores is read: others may not"),
+        ("so are the weights", "before weights is read: others may not"),
+        ("nobody reads this tile", "before values is written again: others may still read it"),
+    ],
+)
+def test_a_forgotten_barrier_is_named(comment, words):
+    (found,) = barriers(without(comment))
+    assert any(words in problem for problem in found), found
+    assert all(re.match(r"Line \d+: a barrier is missing before ", problem) for problem in found)
+
+
+def test_a_barrier_in_a_comment_is_none():
+    quiet = LOOP.replace(BARRIER + "so are the scores", "// workgroupBarrier(); ")
+    assert barriers(quiet) == barriers(without("so are the scores"))
+
+
+def test_every_known_mistake_is_told_from_the_others():
+    names = numbers(in_javascript("your_kernel.js", "m.MISTAKEN_NAMES", [0]))[0]
+    verdicts = numbers(in_javascript("your_kernel.js", "m.judged(m.mistaken(c))", [*names, ""]))
+    assert verdicts.pop()["right"]
+    words = [verdict["words"] for verdict in verdicts]
+    assert not any(verdict["right"] for verdict in verdicts)
+    assert len(set(words)) == len(names)
+    assert all("goes wrong" not in one for one in words)
+    (zeros, odd) = numbers(
+        in_javascript("your_kernel.js", "m.judged(new Float32Array(53 * 24).fill(c))", [0, 1])
+    )
+    assert zeros["words"].startswith("All zeros")
+    assert odd["words"].startswith("Row 0 is the first that is wrong")
+
+
+def check(page, code):
+    page.get_by_label("The inner loop").fill(code)
+    page.get_by_role("button", name="Check and time").click()
+    expect(page.get_by_role("button", name="Check and time")).to_be_enabled(timeout=60_000)
+    return page.locator(".hydra-summary").inner_text(), page.locator("li").all_inner_texts()
+
+
+@browser
+def test_loops_on_a_device(gpu_page):
+    page = gpu_page(YourKernelWidget())
+    assert page.get_by_label("The inner loop").input_value() == GIVEN
+    said, problems = check(page, GIVEN)
+    assert said == "Not right yet."
+    assert problems == ["All zeros: nothing has been added to total and acc yet."]
+
+    said, problems = check(page, LOOP)
+    assert re.match(r"Right: every row to \S+\. Yours takes .* as the book's \(paired, ", said)
+    assert "no GPU: the times say nothing" in said
+    assert problems == []
+
+    fades = LOOP.replace("total *= fade;", "").replace("acc[c] *= fade;", "")
+    said, problems = check(page, fades)
+    assert (said, len(problems)) == ("Not right yet.", 1)
+    assert problems[0].startswith("No rescaling: ")
+
+    said, problems = check(page, LOOP.replace("weights[at.y][j];", "weights[j][at.y];"))
+    assert problems[0].startswith("A wrong index: ")
+
+    said, problems = check(page, without("nobody reads this tile"))
+    assert "a barrier is missing before values is written again" in " ".join(problems)
+
+    broken = LOOP.replace("s *= SCALE;", "s *= SCALES;")
+    line = broken[: broken.index("SCALES")].count("\n") + 1
+    said, problems = check(page, broken)
+    assert said == "It does not compile."
+    assert problems == [f"Line {line}: unresolved value 'SCALES'"]
+    said, problems = check(page, LOOP + "if (true) {")
+    assert said == "It does not compile."
+    assert problems[0].startswith("After your last line: ")
+
+    page.wait_for_url("**#your_kernel.code=*")
+    page.get_by_role("button", name="Begin again").click()
+    expect(page.get_by_label("The inner loop")).to_have_value(GIVEN)
+
+
+@browser
+def test_without_a_device_barriers_are_still_found(widget_page):
+    page = widget_page(YourKernelWidget())
+    page.evaluate("() => Object.defineProperty(navigator, 'gpu', {value: undefined})")
+    said, problems = check(page, without("so are the scores"))
+    assert said.startswith("This browser has no WebGPU.")
+    assert len(problems) == 1
+    follow(page, "#your_kernel.code=7")
+    problem = page.locator("[data-ready=your_kernel] > .hydra-problem").last
+    expect(problem).to_contain_text("The link asks for code = 7")
+    page.set_viewport_size({"width": 360, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
