@@ -7,6 +7,7 @@ are kept in the URL fragment, under the widget's ``name``.
 """
 
 from hydra_lib.widgets.aggregation import AggregationWidget
+from hydra_lib.widgets.devices import DevicesWidget
 from hydra_lib.widgets.explorer import ExplorerWidget
 from hydra_lib.widgets.head_splitter import HeadSplitterWidget
 from hydra_lib.widgets.head_viewer import HeadViewerWidget
@@ -19,6 +20,7 @@ from hydra_lib.widgets.trace import TraceWidget
 
 __all__ = [
     "AggregationWidget",
+    "DevicesWidget",
     "ExplorerWidget",
     "HeadSplitterWidget",
     "HeadViewerWidget",
