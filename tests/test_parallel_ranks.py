@@ -24,7 +24,7 @@ from hydra_lib.parallel import (
 from tests import parallel_jobs
 from tests.conftest import ROOT
 from tests.parallel_jobs import B, Tk, Tq
-from tests.refusal import refuses
+from tests.refusal import refuses, unhooked
 
 
 @functools.cache
@@ -250,6 +250,23 @@ def test_what_run_refuses():
         run(parallel_jobs.sleeps, 1, timeout=0)
     with refuses(ValueError, "timeout must be finite, got inf"):
         run(parallel_jobs.sleeps, 1, timeout=float("inf"))
+
+
+def test_a_function_that_ranks_cannot_import(monkeypatch):
+    text = "function must stand at the top of a module that ranks can import, got "
+    for function in (lambda mesh: mesh, functools.partial(parallel_jobs.raises)):
+        with unhooked(), pytest.raises(ValueError, match=f"^{text}"):
+            run(function, 2)
+    with refuses(TypeError, "function must be a function, got int"):
+        run(2, 2)
+
+    def of_a_notebook(mesh):
+        return mesh
+
+    of_a_notebook.__module__, of_a_notebook.__qualname__ = "__main__", "of_a_notebook"
+    monkeypatch.delattr(sys.modules["__main__"], "__file__")
+    with unhooked(), pytest.raises(ValueError, match=text + "<function of_a_notebook"):
+        run(of_a_notebook, 2)
 
 
 def test_gloo_where_there_are_fewer_gpus_than_ranks(monkeypatch):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import tempfile
 import time
 import traceback
@@ -35,28 +36,29 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
 
     All processes have ended when this returns or raises, after ``timeout`` seconds at the latest.
     Raises RankFailedError, with the rank's own words, when one raises or dies; TimeoutError when
-    the ranks take longer; ValueError for ``ranks`` that is not a positive integer and ``timeout``
-    that is not finite and above 0. Cost: seconds, to import torch, the first time; tenths later.
+    the ranks take longer; TypeError for what is no function, ValueError for one that cannot be
+    imported, ``ranks`` that are not a positive integer and a ``timeout`` that is not finite and
+    above 0. Cost: seconds, to import torch, the first time; tenths later.
     """
     ranks, timeout = _checks.integer("ranks", ranks), _checks.finite("timeout", timeout)
     if timeout <= 0:
         raise ValueError(f"timeout must be above 0, in seconds, got {timeout}")
+    _check_importable(function)
     # A server that has imported torch once forks a rank in no time; a notebook, with its threads,
-    # must not be forked itself.
+    # must not be forked itself. torch imports _dynamo when the first DTensor is used.
     method = "forkserver" if "forkserver" in mp.get_all_start_methods() else "spawn"
     if method == "forkserver":
-        mp.get_context(method).set_forkserver_preload([__name__, "torch.distributed.tensor"])
+        needed = ["torch._dynamo", "torch.distributed.tensor.parallel", function.__module__]
+        mp.get_context(method).set_forkserver_preload([__name__, *needed])
     with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
         about = (function, ranks, folder, timeout, args)
         deadline = time.monotonic() + timeout
         started = mp.start_processes(_rank, about, ranks, join=False, start_method=method)
         try:
-            while not all(codes := [p.exitcode == 0 for p in started.processes]):
-                failed = any(p.exitcode for p in started.processes)
+            while going := [p.sentinel for p in started.processes if p.exitcode is None]:
                 left = deadline - time.monotonic()
-                if failed or left <= 0:
+                if left <= 0 or any(p.exitcode for p in started.processes):
                     break
-                going = [p.sentinel for p in started.processes if p.exitcode is None]
                 wait(going, left)
         finally:
             codes = [p.exitcode for p in started.processes]
@@ -68,6 +70,19 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
         if None in codes:
             raise TimeoutError(f"{ranks} ranks did not end within {timeout:g} s and were killed")
         return [torch.load(f"{folder}/{rank}", weights_only=False) for rank in range(ranks)]
+
+
+def _check_importable(function: Any) -> None:
+    """Ranks get a function by its name, and import it."""
+    if not callable(function):
+        raise TypeError(f"function must be a function, got {type(function).__name__}")
+    name, module = getattr(function, "__qualname__", "<>"), function.__module__
+    interactive = module == "__main__" and not hasattr(sys.modules["__main__"], "__file__")
+    if "<" in name or interactive:
+        raise ValueError(
+            "function must stand at the top of a module that ranks can import, got "
+            f"{_checks.shown(function)}"
+        )
 
 
 def _rank(
