@@ -35,14 +35,24 @@ __all__ = [
 
 # The merge and the costs need no torch.distributed, which takes a second to import.
 _HOME = {
-    **dict.fromkeys(("Collective", "Collectives"), "collectives"),
-    **dict.fromkeys(("Cost", "Seconds", "heads_over_ranks", "keys_over_ranks", "seconds"), "costs"),
-    **dict.fromkeys(
-        ("Partial", "attention_of", "identity", "merge", "partial_softmax"), "partials"
-    ),
-    **dict.fromkeys(("NoGroupError", "backend", "mesh_of_ranks"), "ranks"),
-    **dict.fromkeys(("RankFailedError", "run"), "launch"),
+    "Collective": "collectives",
+    "Collectives": "collectives",
+    "Cost": "costs",
+    "NoGroupError": "ranks",
+    "Partial": "partials",
+    "RankFailedError": "launch",
+    "Seconds": "costs",
+    "attention_of": "partials",
     "attention_over_ranks": "sequence",
+    "backend": "ranks",
+    "heads_over_ranks": "costs",
+    "identity": "partials",
+    "keys_over_ranks": "costs",
+    "merge": "partials",
+    "mesh_of_ranks": "ranks",
+    "partial_softmax": "partials",
+    "run": "launch",
+    "seconds": "costs",
     "shard_heads": "heads",
 }
 

@@ -70,7 +70,8 @@ def heads_over_ranks(
 def keys_over_ranks(
     config: HeadConfig, queries: int, keys: int, ranks: int, batch: int = 1
 ) -> Cost:
-    """Attention alone, with the keys over P ranks: :func:`hydra_lib.parallel.attention_over_ranks`.
+    """Attention alone, with its keys over P ranks, as
+    :func:`hydra_lib.parallel.sequence.attention_over_ranks` computes it.
 
     FLOPs of a rank: ``4 B Tq Tk d_model / P``. Two all-reduces, of m and of (l, o): together
     ``4 B h Tq (d_v + 2)`` bytes, since partial softmaxes are float32, whatever the number of keys.

@@ -90,16 +90,15 @@ def keys(mesh: DeviceMesh, config: HeadConfig, tokens: int) -> Comparison:
 
 
 def toy_losses(mesh: DeviceMesh, steps: int) -> tuple[list[float], list[float], float]:
-    """Chapter 07's model, trained whole and with its heads over the ranks, in float64, on a CPU.
+    """Chapter 07's model, trained whole and with its heads over the ranks, in float64.
 
     The losses of both, and the largest difference that is left between two weights.
     """
-    generator = torch.Generator().manual_seed(0)
-    whole = ToyModel(generator=generator).double()
+    whole = ToyModel(generator=torch.Generator().manual_seed(0)).double().to(mesh.device_type)
     part = copy.deepcopy(whole)
     for layer in part.layers:
         shard_heads(layer, mesh)
-    ids = corpus(32, seed=0).ids
+    ids = corpus(32, seed=0).ids.to(mesh.device_type)
     about = {"steps": steps, "batch": 16, "seed": 0}
     one = list(train(whole, ids[:, :-1], ids[:, 1:], **about))
     # Norms and embeddings are the same on every rank; clipping meets them beside the shards.

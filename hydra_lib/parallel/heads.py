@@ -4,6 +4,8 @@ Tensor parallelism by PyTorch's own means. A head needs no other head before W_o
 computes its own from its own slices, and the sum that W_o takes over heads becomes one all-reduce.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
@@ -32,7 +34,7 @@ def shard_heads(layer: MultiHeadAttention, mesh: DeviceMesh) -> MultiHeadAttenti
     The call takes the same inputs as before, which must be the same on every rank, and gives the
     whole output on every rank. Gradients of inputs are whole, those of weights are the rank's own.
     ``layer.config`` becomes the rank's part, d_model/P and n_heads/P: a mask with an axis for the
-    heads is one for these, and :meth:`trace` shows them. The layer knows their contributions no
+    heads is one for these, and its trace shows them. The layer knows their contributions no
     longer, since W_o is cut. A :class:`hydra_lib.rotary.RotaryAttention` can be sharded as well.
 
     Communication: one all-reduce of the output forward, one of the gradient backward for each
@@ -54,8 +56,17 @@ def shard_heads(layer: MultiHeadAttention, mesh: DeviceMesh) -> MultiHeadAttenti
     parallelize_module(layer, mesh, {**plan, "W_o": RowwiseParallel()})
     layer.config = HeadConfig(d // ranks, h // ranks)
 
-    def once(module: torch.nn.Module, args: tuple, named: dict) -> tuple[tuple, dict]:
-        """One DTensor for one tensor: self-attention adds three gradients, then reduces once."""
+    layer.register_forward_pre_hook(_same_on_all(mesh), with_kwargs=True)
+    return layer
+
+
+def _same_on_all(mesh: DeviceMesh) -> Callable:
+    """A hook: inputs become replicated DTensors, one for one tensor.
+
+    Self-attention then adds the three gradients of its input before they are reduced, once.
+    """
+
+    def hook(module: torch.nn.Module, args: tuple, named: dict) -> tuple[tuple, dict]:
         made: dict[int, DTensor] = {}
 
         def known(x: object) -> object:
@@ -71,5 +82,4 @@ def shard_heads(layer: MultiHeadAttention, mesh: DeviceMesh) -> MultiHeadAttenti
             {name: known(x) if name in roles else x for name, x in named.items()},
         )
 
-    layer.register_forward_pre_hook(once, with_kwargs=True)
-    return layer
+    return hook
