@@ -3,7 +3,8 @@
 At the top stand the functions of chapters 01 to 08, in the order of the book. Beside them stand
 rooms, each named for its subject and loaded when it is first asked for: ``toy`` (a language and a
 model whose heads can be examined), ``matmul`` (Strassen), ``timing``, ``kernels`` (Triton),
-``exercises``, ``widgets``, ``figures``, ``notebook`` and ``records``.
+``parallel`` (several devices), ``exercises``, ``widgets``, ``figures``, ``notebook`` and
+``records``.
 
 The core takes torch tensors and gives torch tensors of the same dtype and device; a list or a NumPy
 array is refused with a sentence, never converted. Plain numbers may be Python's or NumPy's. Bad
@@ -110,8 +111,8 @@ __all__ = [
 ]
 
 _ROOMS = (
-    *("exercises", "figures", "kernels", "matmul", "notebook", "records", "timing", "toy"),
-    "widgets",
+    *("exercises", "figures", "kernels", "matmul", "notebook", "parallel", "records"),
+    *("timing", "toy", "widgets"),
 )
 # What people reach for from here although it lives in a room.
 _HOME = {

@@ -162,7 +162,7 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What :meth:`project` gives, head by head, each (…, h, T, d_k)."""
         for name, x in (("q", q), ("k", k), ("v", v)):
-            self._check_wide(name, x)
+            self._check_wide(name, x, self.config.d_model)
         h = self.config.n_heads
         return split_heads(q, h), split_heads(k, h), split_heads(v, h)
 
@@ -253,8 +253,7 @@ class MultiHeadAttention(nn.Module):
             return
         _checks.like(name, x, "the weights", weight)
 
-    def _check_wide(self, name: str, x: Any) -> None:
-        d = self.config.d_model
+    def _check_wide(self, name: str, x: Any, d: int) -> None:
         self._check_like_weights(name, x)
         if x.ndim < 2 or x.shape[-1] != d or 0 in x.shape:
             raise ValueError(
@@ -265,7 +264,7 @@ class MultiHeadAttention(nn.Module):
         """Refuse bad input; return the mask with an axis for the heads."""
         roles = ("query", query), ("key", key), ("value", value)
         for name, x in roles[:1] if query is key is value else roles:  # one look at self-attention
-            self._check_wide(name, x)
+            self._check_wide(name, x, self.W_q.in_features)
         if query.shape[:-2] != key.shape[:-2] or key.shape != value.shape:
             raise ValueError(
                 "expected query (…, Tq, d_model), key and value (…, Tk, d_model) with the same "

@@ -1828,6 +1828,212 @@ CHAPTER_10 = {
     ),
 }
 
+# --- 11 devices ---------------------------------------------------------------------------------
+
+
+def by_rank(x, W, ranks):
+    h, T, d_k = x.shape
+    own = h // ranks
+    out = zeros(ranks, T, W.shape[1], dtype=x.dtype)
+    for r in range(ranks):
+        for i in range(r * own, (r + 1) * own):
+            out[r] += x[i] @ W[i * d_k : (i + 1) * d_k]
+    return out
+
+
+def by_rank_einsum(x, W, ranks):
+    h, T, d_k = x.shape
+    parts = x.reshape(ranks, h // ranks, T, d_k)
+    return torch.einsum("rhtc,rhcd->rtd", parts, W.reshape(ranks, h // ranks, d_k, -1))
+
+
+def by_rank_numpy(x, W, ranks):
+    x, W = np.asarray(x), np.asarray(W)
+    merged = np.swapaxes(x, 0, 1).reshape(x.shape[1], -1)
+    parts = np.split(merged, ranks, axis=1), np.split(W, ranks)
+    return np.stack([part @ rows for part, rows in zip(*parts, strict=True)])
+
+
+def ranks_in_turn(m, l, o):
+    whole = (m[0], l[0], o[0])
+    for rank in range(1, len(m)):
+        top = torch.maximum(whole[0], m[rank])
+        safe = top.masked_fill(top == -INF, 0.0)
+        a, b = (whole[0] - safe).exp(), (m[rank] - safe).exp()
+        both = a[:, None] * whole[2] + b[:, None] * o[rank]
+        whole = (top, a * whole[1] + b * l[rank], both)
+    return torch.nan_to_num(whole[2] / whole[1][:, None])
+
+
+def ranks_at_once(m, l, o):
+    weights = torch.nan_to_num(soft(m + l.log(), 0))  # each rank's share of the weight
+    return (weights[..., None] * torch.nan_to_num(o / l[..., None])).sum(0)
+
+
+def ranks_numpy(m, l, o):
+    m, l, o = np.asarray(m), np.asarray(l), np.asarray(o)
+    out = np.zeros(o.shape[1:])
+    for i in range(m.shape[1]):
+        top = m[:, i].max()
+        if top > -np.inf:
+            fade = np.exp(m[:, i] - top)
+            out[i] = fade @ o[:, i] / (fade @ l[:, i])
+    return out
+
+
+def not_divided(m, l, o):
+    return ((m - m.amax(0)).exp()[..., None] * o).sum(0)
+
+
+def unguarded(m, l, o):
+    fade = (m - m.amax(0)).exp()
+    return (fade[..., None] * o).sum(0) / (fade * l).sum(0)[:, None]
+
+
+def kv_by_loop(rank, ranks, n_heads, n_kv):
+    found = []
+    for head in range(n_heads):
+        if head // (n_heads // ranks) == rank and head // (n_heads // n_kv) not in found:
+            found.append(head // (n_heads // n_kv))
+    return found
+
+
+def own_heads(rank, ranks, n_heads):
+    return arange(n_heads).chunk(ranks)[rank]
+
+
+LINK = 2 * 7 * 1e14 / (4 * 4096 + 2 * 2048) / 1e9
+
+CHAPTER_11 = {
+    "devices.weights_of_rank": (
+        [1179648, 4 * 1536**2 / 8, tensor(1179648), [4 * 1536 * 192], np.int64(1179648)],
+        [
+            (4 * 1536**2, "whole layer"),
+            (3 * 1536**2 // 8, "W_O"),
+            (3 * 1536 * 192 + 1536 * 1536, "W_O"),
+            (1536 * 192, "one matrix"),
+            (4 * 1536 * 64, "one head"),
+            (4 * 192 * 192, "one side"),
+            (4 * 1536**2 // 4, "bytes"),
+            ("1179648", "text"),
+        ],
+    ),
+    "devices.contributions": (
+        [
+            by_rank,
+            by_rank_einsum,
+            by_rank_numpy,
+            lambda x, W, ranks: [
+                hydra.merge_heads(x.chunk(ranks)[r]) @ W.chunk(ranks)[r] for r in range(ranks)
+            ],
+        ],
+        [
+            (lambda x, W, ranks: hydra.merge_heads(x) @ W, "sum"),
+            (lambda x, W, ranks: by_rank(x, W, ranks).sum(0), "sum"),
+            (
+                lambda x, W, ranks: [hydra.merge_heads(x) @ w for w in W.chunk(ranks, 1)],
+                "columns",
+            ),
+            (
+                lambda x, W, ranks: [
+                    hydra.merge_heads(p) @ W[: len(W) // ranks] for p in x.chunk(ranks)
+                ],
+                "first rows",
+            ),
+            (
+                lambda x, W, ranks: [
+                    p.reshape(p.shape[1], -1) @ w
+                    for p, w in zip(x.chunk(ranks), W.chunk(ranks), strict=True)
+                ],
+                "positions",
+            ),
+            (
+                lambda x, W, ranks: [hydra.merge_heads(p) for p in x.chunk(ranks)],
+                "W_O is missing",
+            ),
+            (lambda x, W, ranks: x @ W.reshape(len(x), -1, W.shape[-1]), "a head"),
+            (lambda x, W, ranks: [hydra.merge_heads(x) @ W] * ranks, "everything"),
+            (by_rank(ones(2, 3, 1).double(), eye(2).double(), 2), "function"),
+        ],
+    ),
+    "devices.bytes_sent": (
+        [
+            lambda size, ranks: 2 * size * (ranks - 1) / ranks,
+            lambda size, ranks: 2 * (size - size / ranks),
+            lambda size, ranks: sum(size / ranks for _ in range(2 * (ranks - 1))),
+            lambda size, ranks: Fraction(2 * int(size) * (ranks - 1), ranks),
+        ],
+        [
+            (lambda size, ranks: size * (ranks - 1) / ranks, "half"),
+            (lambda size, ranks: size, "one copy"),
+            (lambda size, ranks: 2 * size, "at home"),
+            (lambda size, ranks: size * (ranks - 1), "everyone"),
+            (lambda size, ranks: 2 * size * (ranks - 1), "piece"),
+            (lambda size, ranks: 2 * size / ranks, "two messages"),
+            (lambda size, ranks: 2 * (ranks - 1), "how many messages"),
+            (lambda size, ranks: size * ranks, "together"),
+            (24.0, "function"),
+        ],
+    ),
+    "devices.from_all_ranks": (
+        [
+            ranks_in_turn,
+            ranks_at_once,
+            ranks_numpy,
+            lambda m, l, o: torch.nan_to_num(unguarded(m, l, o)),
+        ],
+        [
+            (unguarded, "not a number"),
+            (lambda m, l, o: o.sum(0) / l.sum(0)[:, None], "own maximum"),
+            (lambda m, l, o: torch.nan_to_num(o.sum(0) / l.sum(0)[:, None]), "own maximum"),
+            (lambda m, l, o: (o / l[..., None]).mean(0), "mean"),
+            (lambda m, l, o: torch.nan_to_num(o / l[..., None]).mean(0), ("mean", "entry")),
+            (not_divided, "division"),
+            (lambda m, l, o: not_divided(m, l, o) / l.sum(0)[:, None], "l is not"),
+            (
+                lambda m, l, o: o.sum(0) / ((m - m.amax(0)).exp() * l).sum(0)[:, None],
+                "o is not",
+            ),
+            (lambda m, l, o: (soft(m, 0)[..., None] * (o / l[..., None])).sum(0), "e^m l"),
+            (lambda m, l, o: o.sum(0), "plain sum"),
+        ],
+    ),
+    "devices.enough_bandwidth": (
+        [LINK, 68.36, tensor(LINK), 68.4, [LINK], np.float64(LINK)],
+        [
+            (68.36e9, "GB"),
+            (LINK / 2, "twice"),
+            (LINK / 7, "one eighth"),
+            (LINK * 8 / 7, "P − 1"),
+            (2 * 7 * 1e5 / (4 * 4096), "scores"),
+            (2 * 7 * 1e5 / (2 * 2048), "projections"),
+            (2 * LINK, "two FLOPs"),
+            (1 / LINK, "upside down"),
+            (68, "more digits"),
+            (8 * LINK, "Gbit"),
+        ],
+    ),
+    "devices.kv_heads": (
+        [
+            kv_by_loop,
+            lambda r, P, h, n: (own_heads(r, P, h) // (h // n)).unique(),
+            lambda r, P, h, n: np.unique(own_heads(r, P, h).numpy() * n // h),
+            lambda r, P, h, n: list(dict.fromkeys(i * n // h for i in own_heads(r, P, h).tolist())),
+        ],
+        [
+            (lambda r, P, h, n: list(range(r * n // P, (r + 1) * n // P)), "none"),
+            (lambda r, P, h, n: sorted({i % n for i in own_heads(r, P, h).tolist()}), "in turn"),
+            (lambda r, P, h, n: own_heads(r, P, h), "query heads of the rank"),
+            (lambda r, P, h, n: own_heads(r, P, h) // (h // n), "once"),
+            (lambda r, P, h, n: list(range(n)), "all of them"),
+            (lambda r, P, h, n: (own_heads(r, P, h) // n).unique(), "n_heads / n_kv"),
+            (lambda r, P, h, n: [r], "that is the rank"),
+            (lambda r, P, h, n: (arange(h // P) // (h // n)).unique(), "rank 0"),
+            ([0], "function"),
+        ],
+    ),
+}
+
 ANSWERS = {
     **CHAPTER_01,
     **CHAPTER_02,
@@ -1839,4 +2045,5 @@ ANSWERS = {
     **CHAPTER_08,
     **CHAPTER_09,
     **CHAPTER_10,
+    **CHAPTER_11,
 }

@@ -3,6 +3,8 @@
 Numbers and formulas are read from ``book/claims.yml``, of which the page is made.
 """
 
+import functools
+import itertools
 import math
 import re
 import statistics
@@ -43,6 +45,15 @@ from hydra_lib.matmul.bilinear import BilinearAlgorithm
 from hydra_lib.matmul.counting import Tally, counted, triple_loop
 from hydra_lib.matmul.recursion import strassen
 from hydra_lib.matmul.schemes import STRASSEN
+from hydra_lib.parallel import (
+    attention_of,
+    heads_over_ranks,
+    merge,
+    partial_softmax,
+    run,
+    seconds,
+)
+from hydra_lib.parallel.demo import heads as heads_on_ranks
 from hydra_lib.records import group, record, records
 from hydra_lib.toy.ablation import clone, equalize, head_weights
 from hydra_lib.toy.language import corpus
@@ -679,3 +690,31 @@ def test_O7():
     shared = scaled_dot_product_attention(q.unflatten(0, (2, 3)), k[:, None], v[:, None])
     own = [x.repeat_interleave(3, 0) for x in (k, v)]
     torch.testing.assert_close(shared.flatten(0, 1), scaled_dot_product_attention(q, *own))
+
+
+@pytest.mark.slow
+def test_O8():
+    for seen in run(heads_on_ranks, 2, HeadConfig(12, 6), 7):
+        assert max(seen.errors.values()) < 1e-13
+        assert [c.name for c in seen.forward] == [c.name for c in seen.backward] == ["all_reduce"]
+
+
+def test_O9():
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 7, 2, generator=generator).double()
+    found = [partial_softmax(q, k[j : j + 1], v[j : j + 1]) for j in range(7)]
+    whole = scaled_dot_product_attention(q, k, v)
+    for order in itertools.islice(itertools.permutations(found), 0, None, 500):
+        a, b, c, *others = order
+        left, right = merge(merge(a, b), c), merge(a, merge(b, c))
+        for start in (left, right):
+            merged = functools.reduce(merge, others, start)
+            torch.testing.assert_close(attention_of(merged), whole)
+
+
+def test_O10():
+    shares = set()
+    for batch, heads in itertools.product((1, 8, 512), (8, 16, 64)):
+        cost = heads_over_ranks(HeadConfig(512, heads), 300, 8, batch)
+        shares.add(round(seconds(cost, 1e13, 1e10).share, 12))
+    assert len(shares) == 1

@@ -15,6 +15,7 @@ from hydra_lib.exercises import (
     attention,
     backward,
     check,
+    devices,
     heads,
     learned,
     masking,
@@ -33,7 +34,7 @@ from tests.exercise_answers import ANSWERS
 
 MODULES = (
     *(aggregation, masking, softmax, scaling, attention),
-    *(heads, learned, backward, strassen, timing),
+    *(heads, learned, backward, strassen, timing, devices),
 )
 CHECKS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
@@ -41,7 +42,7 @@ CHECKS = {
     for name in module.__all__
     if name not in ("Stream", "progress")
 }
-TABLES = [getattr(exercise_answers, f"CHAPTER_{number:02}") for number in range(1, 11)]
+TABLES = [getattr(exercise_answers, f"CHAPTER_{number:02}") for number in range(1, 12)]
 every_check = pytest.mark.parametrize("name", CHECKS)
 
 
@@ -77,7 +78,7 @@ def test_no_wrong_answer_passes(name):
         assert found.right is False, f"wrong answer {number}, {words}: {found}"
 
 
-@pytest.mark.parametrize("table", TABLES, ids=range(1, 11))
+@pytest.mark.parametrize("table", TABLES, ids=range(1, 12))
 def test_nine_mistakes_in_ten_are_named(table):
     wrong = [(name, words, found.says) for name in table for _, words, found in verdicts(name)]
     unnamed = [case for case in wrong if not any(w.lower() in case[2].lower() for w in case[1])]

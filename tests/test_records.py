@@ -20,7 +20,8 @@ def test_records_by_prefix():
 def test_known_but_not_measured_is_told_from_unknown():
     assert record("gpu-nvidia-imagined") is None
     text = (
-        "expected a record among attention, heads, ladder, page, strassen; got 'strasen'; "
+        "expected a record among attention, heads, ladder, page, parallel, strassen; "
+        "got 'strasen'; "
         "did you mean 'strassen'?"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from hydra_lib.widgets import (
     AggregationWidget,
+    DevicesWidget,
     ExplorerWidget,
     HeadSplitterWidget,
     HeadViewerWidget,
@@ -34,6 +35,7 @@ browser = pytest.mark.browser
 SQUARE = [[1.0, 2.0], [3.0, 4.0]]
 EVERY = {
     "aggregation": lambda: AggregationWidget(SQUARE),
+    "devices": lambda: DevicesWidget(),
     "explorer": lambda: ExplorerWidget({"x": gpu_record(), "y": bare_record()}),
     "head_splitter": lambda: HeadSplitterWidget(),
     "head_viewer": lambda: HeadViewerWidget(),

@@ -35,6 +35,7 @@ KNOWN = {
     "heads": "benchmarks/heads.py",
     "ladder": "benchmarks/ladder.py",
     "page": "benchmarks/page.py",
+    "parallel": "benchmarks/parallel.py",
     "strassen": "benchmarks/strassen.py",
 }
 """The records that a benchmark writes, whether or not it was run; GPUs add ``gpu-<device>``."""

@@ -7,6 +7,7 @@ are kept in the URL fragment, under the widget's ``name``.
 """
 
 from hydra_lib.widgets.aggregation import AggregationWidget
+from hydra_lib.widgets.devices import DevicesWidget
 from hydra_lib.widgets.explorer import ExplorerWidget
 from hydra_lib.widgets.gradient import GradientWidget
 from hydra_lib.widgets.head_splitter import HeadSplitterWidget
@@ -25,6 +26,7 @@ from hydra_lib.widgets.your_kernel import YourKernelWidget
 
 __all__ = [
     "AggregationWidget",
+    "DevicesWidget",
     "ExplorerWidget",
     "GradientWidget",
     "HeadSplitterWidget",

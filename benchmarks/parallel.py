@@ -1,0 +1,166 @@
+"""Heads and keys over 1, 2 and 4 processes of this machine, one thread each, and the links between.
+
+Every layer is compared with one process, in float64, and attention over ranks with torch's own
+context parallelism, before anything is timed. A sample is the time of the slowest rank. Run from
+the root of the repository: ``python benchmarks/parallel.py`` takes about three minutes and writes
+``hydra_lib/records/parallel.json``. More ranks than the processor has cores share them.
+"""
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+
+from hydra_lib.attention import scaled_dot_product_attention
+from hydra_lib.heads import HeadConfig
+from hydra_lib.multihead import MultiHeadAttention
+from hydra_lib.parallel import (
+    attention_over_ranks,
+    heads_over_ranks,
+    keys_over_ranks,
+    run,
+    shard_heads,
+)
+from hydra_lib.parallel import demo as compared
+from hydra_lib.records import FOLDER, write
+from hydra_lib.timing.accuracy import relative_error
+from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.sampling import quantiles
+
+OUT = FOLDER / "parallel.json"
+RANKS = (1, 2, 4)
+LAYERS = [(HeadConfig(1024, 16), 512), (HeadConfig(256, 16), 64)]
+CACHE = HeadConfig(1024, 16), 16_384  # keys on each rank, so that the work of a rank is the same
+MESSAGES = [8, 2**16, 2**21, 2**24]  # bytes
+SAMPLES = 21
+
+
+def timed(function):
+    """Seconds of the slowest rank, sample by sample; all start together."""
+    function()
+    found = []
+    for _ in range(SAMPLES):
+        dist.barrier()
+        start = time.perf_counter()
+        function()
+        found.append(time.perf_counter() - start)
+    slowest = torch.tensor(found, dtype=torch.float64)
+    dist.all_reduce(slowest, dist.ReduceOp.MAX)
+    p20, p50, p80, _ = quantiles(slowest.numpy())
+    return {"seconds": p50, "seconds_p20": p20, "seconds_p80": p80, "samples": SAMPLES}
+
+
+def normal(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+def links(mesh):
+    """An all-reduce of messages of several sizes."""
+    torch.set_num_threads(1)
+    messages = [torch.zeros(size // 4) for size in MESSAGES]
+    return [
+        {"group": "links", "ranks": mesh.size(), "bytes": x.nbytes}
+        | timed(lambda x=x: dist.all_reduce(x))
+        for x in messages
+    ]
+
+
+def layers(mesh):
+    """Self-attention with its heads over the ranks, forward, and forward and backward."""
+    torch.set_num_threads(1)
+    rows, ranks = [], mesh.size()
+    for config, tokens in LAYERS:
+        error = max(compared.heads(mesh, config, tokens).errors.values())
+        layer = MultiHeadAttention(config, generator=torch.Generator().manual_seed(0))
+        shard_heads(layer, mesh)
+        x = normal(1, tokens, config.d_model).requires_grad_()
+
+        def forward(layer=layer, x=x):
+            with torch.no_grad():
+                layer(x, x, x)[0, 0, 0].item()  # and wait for what is on its way
+
+        def both(layer=layer, x=x):
+            layer(x, x, x).sum().backward()
+            x.grad[0, 0, 0].item()
+
+        for training, step in ((False, forward), (True, both)):
+            cost = heads_over_ranks(config, tokens, ranks, element=4, training=training)
+            about = {"group": "heads", "ranks": ranks, "training": training, "error": error}
+            sizes = {"d_model": config.d_model, "h": config.n_heads, "T": tokens}
+            rows.append(about | sizes | {"flops": cost.flops, "bytes": cost.bytes} | timed(step))
+    return rows
+
+
+def cache(mesh):
+    """One query to a cache of keys that grows with the ranks."""
+    torch.set_num_threads(1)
+    config, keys = CACHE
+    error = max(compared.keys(mesh, config, 64).errors.values())
+    q = normal(1, config.n_heads, 1, config.head_dim)
+    k, v = (normal(1, config.n_heads, keys, config.head_dim) for _ in range(2))
+    cost = keys_over_ranks(config, 1, keys * mesh.size(), mesh.size())
+    about = {"group": "keys", "ranks": mesh.size(), "error": error}
+    sizes = {"d_model": config.d_model, "h": config.n_heads, "keys": keys * mesh.size()}
+    return (
+        about
+        | sizes
+        | {"flops": cost.flops, "bytes": cost.bytes}
+        | timed(lambda: attention_over_ranks(q, k, v, mesh)[0, 0, 0, 0].item())
+    )
+
+
+def like_torch(mesh):
+    """Our attention over ranks against torch's context parallelism; the relative error."""
+    from torch.distributed.tensor.experimental import context_parallel
+
+    whole = [normal(3, 1, 2, 16, 4)[i] for i in range(3)]
+    theirs = [x.clone() for x in whole]
+    own = slice(*(16 // mesh.size() * (mesh.get_local_rank() + i) for i in (0, 1)))
+    with context_parallel(mesh, buffers=theirs, buffer_seq_dims=[2, 2, 2]):
+        found = F.scaled_dot_product_attention(*theirs).clone()  # the rank's own queries
+    q, k, v = whole
+    ours = attention_over_ranks(q, k[..., own, :], v[..., own, :], mesh)
+    exact = scaled_dot_product_attention(*(x.double() for x in whole))
+    # torch may deal queries out in another order, to balance causal work.
+    nearest = torch.cdist(found.flatten(0, 1).double(), exact.flatten(0, 1)).amin(-1)
+    return relative_error(ours, exact), nearest.max().item()
+
+
+def main():
+    torch.set_num_threads(1)
+    load = os.getloadavg()[0]  # of whoever else was at work
+    agrees = run(like_torch, 2, timeout=300)
+    print("against torch's context parallelism:", agrees, flush=True)
+    assert max(max(errors) for errors in agrees) < 1e-5
+    rows = []
+    for ranks in RANKS:
+        for job in (links, layers, cache):
+            if ranks > 1 or job is not links:
+                found = run(job, ranks, timeout=300)[0]
+                rows += found if isinstance(found, list) else [found]
+                print(ranks, job.__name__, flush=True)
+    for row in rows:
+        assert row.get("error", 0) < 1e-12, row
+        print(row)
+    record = {
+        "what": "Heads and keys over processes of one machine, one thread each, and their links",
+        "environment": environment_of(),
+        "settings": {
+            "backend": "gloo",
+            "cores": len(os.sched_getaffinity(0)),
+            "load": load,
+            "dtype": "float32",
+        },
+        "checks": [
+            {"what": "attention over 2 ranks, against float64", "error": max(a for a, _ in agrees)},
+            {"what": "torch's context parallelism, likewise", "error": max(b for _, b in agrees)},
+        ],
+        "rows": rows,
+    }
+    write(record, OUT)
+
+
+if __name__ == "__main__":
+    main()

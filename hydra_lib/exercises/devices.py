@@ -1,0 +1,279 @@
+"""Checks of the exercises of chapter 11."""
+
+import torch
+
+from hydra_lib import heads
+from hydra_lib.exercises import progress
+from hydra_lib.exercises.compare import function, value
+
+__all__ = [
+    "bytes_sent",
+    "contributions",
+    "enough_bandwidth",
+    "from_all_ranks",
+    "kv_heads",
+    "progress",
+    "weights_of_rank",
+]
+
+
+@value(
+    mistakes=[
+        (4 * 1536**2, "that is the whole layer; eight ranks share it"),
+        (3 * 1536**2 // 8, "W_O is cut as well: its rows meet the rank's heads"),
+        (3 * 1536**2 // 8 + 1536**2, "W_O is cut too: a rank has only the rows its heads meet"),
+        (1536**2 // 8, "that is one matrix of four"),
+        (4 * 1536 * 64, "that is one head; a rank has several"),
+        (4 * 192**2, "only one side of each matrix is cut: the rank's heads still read all of x"),
+        (4 * 1536**2 * 2 // 8, "those are bytes of 16-bit numbers; asked are the numbers"),
+    ]
+)
+def weights_of_rank():
+    """Weights of a layer of ANDREA-480M on one of eight ranks."""
+    return 4 * 1536**2 // 8
+
+
+def _sum_parts() -> list[tuple]:
+    """Outputs of heads (h, T, d_k), W_O (d_model, d_model) and ranks: small integers."""
+    generator = torch.Generator().manual_seed(11)
+
+    def draw(*shape):
+        return torch.randint(-3, 4, shape, generator=generator).double()
+
+    return [(draw(6, 5, 2), draw(12, 12), ranks) for ranks in (2, 3)]
+
+
+def _of_ranks(x, W, ranks):
+    own_rows = zip(x.chunk(ranks), W.chunk(ranks), strict=True)
+    return torch.stack([heads.merge_heads(part) @ rows for part, rows in own_rows])
+
+
+def _with(rows):
+    """The same with other rows of W_O than the rank's own."""
+    return lambda x, W, ranks: torch.stack(
+        [heads.merge_heads(part) @ rows(W, ranks, r) for r, part in enumerate(x.chunk(ranks))]
+    )
+
+
+_FIRST = "every rank meets the first rows of W_O: each has rows of its own"
+_FLAT = "reshape without a transpose mixes positions: merge the rank's heads"
+
+
+@function(
+    _sum_parts(),
+    mistakes=[
+        (lambda x, W, r: _of_ranks(x, W, r).sum(0), "that is the sum: the all-reduce comes later"),
+        (
+            lambda x, W, r: torch.stack(
+                [heads.merge_heads(x) @ part for part in W.chunk(r, dim=1)]
+            ),
+            "W_O is cut into columns: each rank would need the outputs of all heads; cut the rows",
+        ),
+        (_with(lambda W, ranks, r: W[: len(W) // ranks]), _FIRST),
+        (_with(lambda W, ranks, r: W.chunk(ranks)[ranks - 1 - r]), "the rows stand in reverse"),
+        (
+            _with(lambda W, ranks, r: W.chunk(ranks, dim=1)[r].mT),
+            "those are columns of W_O, transposed: here out = merged @ W_O, and rows meet heads",
+        ),
+        (_with(lambda W, ranks, r: W[r::ranks]), "every n-th row: a rank's rows are neighbours"),
+        (
+            lambda x, W, ranks: torch.stack(
+                [
+                    part.reshape(part.shape[1], -1) @ rows
+                    for part, rows in zip(x.chunk(ranks), W.chunk(ranks), strict=True)
+                ]
+            ),
+            _FLAT,
+        ),
+        (
+            lambda x, W, ranks: torch.stack([heads.merge_heads(p) for p in x.chunk(ranks)]),
+            "those are the merged heads: W_O is missing",
+        ),
+        (
+            lambda x, W, ranks: x @ W.reshape(len(x), -1, W.shape[-1]),
+            "that is one contribution a head: a rank adds up those of its own heads",
+        ),
+        (
+            lambda x, W, ranks: torch.stack([heads.merge_heads(x) @ W] * ranks),
+            "every rank computes everything: each has its own heads only",
+        ),
+        (
+            lambda x, W, ranks: torch.stack([heads.merge_heads(x) @ W / ranks] * ranks),
+            "a share of the whole output: each rank has its own heads only",
+        ),
+    ],
+)
+def contributions(head_outputs, W_O, ranks):
+    """What each rank adds to the output, (ranks, T, d_model): its heads times its rows of W_O."""
+    return _of_ranks(head_outputs, W_O, ranks)
+
+
+@function(
+    [(24.0, 2), (600.0, 3), (1000.0, 8)],
+    mistakes=[
+        (lambda n, P: n * (P - 1) / P, "that is half of it: the sums go around, then the results"),
+        (lambda n, P: n, "that is one copy: sums go around in pieces, and then the results"),
+        (lambda n, P: 2 * n, "one piece of each round stays at home: P − 1 of P are sent"),
+        (lambda n, P: n * (P - 1), "that is everyone to everyone; in a ring only 1/P is passed on"),
+        (lambda n, P: 2 * n * (P - 1), "each message is a piece, 1/P of the tensor"),
+        (lambda n, P: 2 * n / P, "that is two messages; there are 2 (P − 1)"),
+        (lambda n, P: 2 * n * P / (P - 1), "upside down: P − 1 of P pieces"),
+        (lambda n, P: n * P, "that is what all ranks hold together"),
+        (lambda n, P: 2 * (P - 1), "that is how many messages; asked are their bytes"),
+        (lambda n, P: n / P, "that is one message; there are 2 (P − 1)"),
+    ],
+)
+def bytes_sent(size, ranks):
+    """Bytes that each rank sends when a tensor of ``size`` bytes is summed in a ring."""
+    return 2 * size * (ranks - 1) / ranks
+
+
+def _found() -> list[tuple]:
+    """m, l and o of three ranks; one found nothing for one query, and none for the last."""
+    generator = torch.Generator().manual_seed(12)
+    m = 3 * torch.randn(3, 4, generator=generator, dtype=torch.float64)
+    l = 1 + torch.rand(3, 4, generator=generator, dtype=torch.float64)
+    o = torch.randn(3, 4, 2, generator=generator, dtype=torch.float64)
+    nobody = torch.zeros(3, 4).bool()
+    plain = (m.clone(), l.clone(), o.clone())
+    nobody[1, 2] = nobody[:, 3] = True
+    m[nobody], l[nobody], o[nobody] = -torch.inf, 0.0, 0.0
+    return [plain, (m, l, o)]
+
+
+def _merged_ranks(m, l, o, guard=True):
+    top = m.amax(0)
+    if guard:
+        top = top.masked_fill(top == -torch.inf, 0.0)
+    fade = (m - top).exp()
+    total = (fade * l).sum(0)
+    if guard:
+        total = total.masked_fill(total == 0, 1.0)
+    return (fade[..., None] * o).sum(0) / total[:, None]
+
+
+def _plain_sum(m, l, o):
+    return o.sum(0) / l.sum(0)[:, None]
+
+
+def _means(m, l, o):
+    return (o / l[..., None]).mean(0)
+
+
+@function(
+    _found(),
+    mistakes=[
+        (
+            lambda m, l, o: _merged_ranks(m, l, o, guard=False),
+            "−∞ − (−∞) is not a number: a query for which nobody has a key gets zeros",
+        ),
+        (
+            _plain_sum,
+            "each rank counts from its own maximum: bring l and o to the common one first",
+        ),
+        (
+            lambda m, l, o: torch.nan_to_num(_plain_sum(m, l, o)),
+            "each rank counts from its own maximum: bring l and o to the common one first",
+        ),
+        (_means, "a mean of the ranks' outputs: who found more weight must count for more"),
+        (
+            lambda m, l, o: torch.nan_to_num(_means(m, l, o)),
+            "a mean of the ranks' outputs: who found more weight must count for more",
+        ),
+        (
+            lambda m, l, o: ((m - m.amax(0)).exp()[..., None] * o).sum(0) / l.sum(0)[:, None],
+            "o is brought to the common maximum, l is not",
+        ),
+        (
+            lambda m, l, o: o.sum(0) / ((m - m.amax(0)).exp() * l).sum(0)[:, None],
+            "l is brought to the common maximum, o is not",
+        ),
+        (
+            lambda m, l, o: ((m - m.amax(0)).exp()[..., None] * o).sum(0),
+            "that is o of all ranks: the division by l is missing",
+        ),
+        (
+            lambda m, l, o: (
+                ((m.amax(0) - m).exp()[..., None] * o).sum(0)
+                / ((m.amax(0) - m).exp() * l).sum(0)[:, None]
+            ),
+            "the sign in the exponent: what was counted from a lower maximum fades",
+        ),
+        (
+            lambda m, l, o: (torch.softmax(m, 0)[..., None] * (o / l[..., None])).sum(0),
+            "the ranks' outputs are weighted by e^m: the weight a rank found is e^m l",
+        ),
+        (lambda m, l, o: o.sum(0), "that is a plain sum of o"),
+    ],
+)
+def from_all_ranks(m, l, o):
+    """The output (Tq, d_v) from what each of P ranks found: m and l (P, Tq), o (P, Tq, d_v)."""
+    return _merged_ranks(m, l, o)
+
+
+_RATIO = 2 * 7 * 1e5 / (4 * 4096 + 2 * 2048)  # GB a second: 1e14 FLOP/s over 1e9
+
+
+@value(
+    mistakes=[
+        (1e9 * _RATIO, "those are bytes a second; asked are GB"),
+        (_RATIO / 2, "an all-reduce passes the sums around, and then the results: twice"),
+        (_RATIO / 4, "two bytes a number, and an all-reduce sends nearly everything twice"),
+        (8 * _RATIO, "the GB are bytes; a Gbit is an eighth of one"),
+        (_RATIO * 8 / 7, "a rank sends 7 of 8 pieces in each round: P − 1, not P"),
+        (_RATIO / 7, "the work of a rank is one eighth: what it sends hardly is"),
+        (_RATIO / 8, "the work of a rank is one eighth: that makes the link's task harder"),
+        (2 * 7 * 1e5 / (4 * 4096), "scores and mixing are missing among the FLOPs"),
+        (2 * 7 * 1e5 / (2 * 2048), "the four projections are missing among the FLOPs"),
+        (2 * _RATIO, "a multiplication and an addition are two FLOPs"),
+        (1 / _RATIO, "upside down"),
+    ],
+    within=0.05,
+)
+def enough_bandwidth():
+    """GB a second at which sending takes as long as computing: d_model 4096, T 2048, 8 ranks of
+    100 TFLOP/s, forward, 16-bit numbers."""
+    return _RATIO
+
+
+def _needed(rank, ranks, n_heads, n_kv):
+    own = n_heads // ranks
+    return sorted({i // (n_heads // n_kv) for i in range(rank * own, (rank + 1) * own)})
+
+
+def _own(rank, ranks, n_heads, n_kv):
+    return range(rank * n_heads // ranks, (rank + 1) * n_heads // ranks)
+
+
+@function(
+    [(1, 2, 8, 4), (2, 4, 8, 2), (3, 4, 8, 2), (5, 8, 16, 4), (1, 2, 12, 4)],
+    mistakes=[
+        (
+            lambda r, P, h, n: list(range(r * n // P, (r + 1) * n // P)),
+            "with fewer KV heads than ranks that leaves ranks with none: several must share one",
+        ),
+        (
+            lambda r, P, h, n: sorted({i % n for i in _own(r, P, h, n)}),
+            "i % n_kv deals them out in turn; the heads of a group are neighbours",
+        ),
+        (lambda r, P, h, n: list(_own(r, P, h, n)), "those are the query heads of the rank"),
+        (
+            lambda r, P, h, n: [i // (h // n) for i in _own(r, P, h, n)],
+            "one for each query head: a KV head that several share is needed once",
+        ),
+        (lambda r, P, h, n: list(range(n)), "all of them on every rank: it needs its own only"),
+        (
+            lambda r, P, h, n: sorted({i // n for i in _own(r, P, h, n)}),
+            "a group has n_heads / n_kv query heads, and not n_kv",
+        ),
+        (lambda r, P, h, n: [r], "that is the rank: which KV heads do its query heads share?"),
+        (lambda r, P, h, n: [r % n], "that deals them out in turn; groups are neighbours"),
+        (
+            lambda r, P, h, n: sorted({i // (h // n) for i in range(h // P)}),
+            "those are rank 0's: the query heads of a rank begin at rank · n_heads / ranks",
+        ),
+    ],
+)
+def kv_heads(rank, ranks, n_heads, n_kv):
+    """The KV heads, counted from 0, that the query heads of a rank need, in order."""
+    return _needed(rank, ranks, n_heads, n_kv)

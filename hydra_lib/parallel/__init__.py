@@ -1,0 +1,63 @@
+"""Heads and sequences over several devices, on PyTorch's own distributed engine.
+
+:func:`hydra_lib.parallel.heads.shard_heads` deals out the heads of a layer (tensor parallelism),
+:func:`hydra_lib.parallel.sequence.attention_over_ranks` the keys of a sequence, whose partial
+softmaxes :mod:`hydra_lib.parallel.partials` puts together. ``run`` starts the ranks,
+:mod:`hydra_lib.parallel.costs` says what they cost before there are any.
+
+Needs torch 2.5 or later. It stands on top of the library: nothing imports it.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__all__ = [
+    "Collective",
+    "Collectives",
+    "Cost",
+    "NoGroupError",
+    "Partial",
+    "RankFailedError",
+    "Seconds",
+    "attention_of",
+    "attention_over_ranks",
+    "backend",
+    "heads_over_ranks",
+    "identity",
+    "keys_over_ranks",
+    "merge",
+    "mesh_of_ranks",
+    "partial_softmax",
+    "run",
+    "seconds",
+    "shard_heads",
+]
+
+# The merge and the costs need no torch.distributed, which takes a second to import.
+_HOME = {
+    "Collective": "collectives",
+    "Collectives": "collectives",
+    "Cost": "costs",
+    "NoGroupError": "ranks",
+    "Partial": "partials",
+    "RankFailedError": "launch",
+    "Seconds": "costs",
+    "attention_of": "partials",
+    "attention_over_ranks": "sequence",
+    "backend": "ranks",
+    "heads_over_ranks": "costs",
+    "identity": "partials",
+    "keys_over_ranks": "costs",
+    "merge": "partials",
+    "mesh_of_ranks": "ranks",
+    "partial_softmax": "partials",
+    "run": "launch",
+    "seconds": "costs",
+    "shard_heads": "heads",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

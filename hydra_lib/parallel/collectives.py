@@ -1,0 +1,38 @@
+"""Collectives, counted while the code runs: what was sent around, and how large it was."""
+
+from typing import Any, NamedTuple
+
+from torch._ops import OpOverload
+from torch.distributed.tensor import DTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+__all__ = ["Collective", "Collectives"]
+
+
+class Collective(NamedTuple):
+    """One call: ``name`` as in torch ("all_reduce"), ``bytes`` of the tensor that went in."""
+
+    name: str
+    bytes: int
+
+
+class Collectives(TorchDispatchMode):
+    """``with Collectives() as seen:`` makes ``seen.calls`` the collectives that ran within.
+
+    Those of this rank that go through ``torch.distributed``'s functional collectives, as all of a
+    DTensor's do; of a backward pass too. torch's ``CommDebugMode`` counts the same, without sizes,
+    and tests compare the two.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Collective] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if any(issubclass(kind, DTensor) for kind in types):
+            return NotImplemented  # it says first what it is made of, and then comes back
+        if isinstance(func, OpOverload) and func.namespace == "_c10d_functional":
+            name = func._opname
+            if not name.startswith(("wait", "_")):  # what waits and wraps sends nothing
+                self.calls.append(Collective(name, args[0].nbytes))
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,117 @@
+"""Start ranks on this machine from a notebook or a test, and see to it that they end."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from hydra_lib import _checks
+from hydra_lib.parallel.ranks import backend, mesh_of_ranks
+
+__all__ = ["RankFailedError", "run"]
+
+
+class RankFailedError(RuntimeError):
+    """A rank raised an error or died; the others were ended."""
+
+
+def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0) -> list:
+    """Call ``function(mesh, *args)`` on ``ranks`` new processes; a list of what each returned.
+
+    ``mesh`` is a :class:`torch.distributed.device_mesh.DeviceMesh` of all ranks; the backend is
+    :func:`hydra_lib.parallel.ranks.backend`'s. The function must stand in a module that can be
+    imported: what is defined in a notebook cannot. Arguments and results are pickled. Each rank
+    computes with its share of the processor's threads.
+
+    All processes have ended when this returns or raises, after ``timeout`` seconds at the latest.
+    Raises RankFailedError, with the rank's own words, when one raises or dies; TimeoutError when
+    the ranks take longer; TypeError for what is no function, ValueError for one that cannot be
+    imported, ``ranks`` that are not a positive integer and a ``timeout`` that is not finite and
+    above 0. Cost: seconds, to import torch, the first time; tenths later.
+    """
+    ranks, timeout = _checks.integer("ranks", ranks), _checks.finite("timeout", timeout)
+    if timeout <= 0:
+        raise ValueError(f"timeout must be above 0, in seconds, got {timeout}")
+    _check_importable(function)
+    # A server that has imported torch once forks a rank in no time; a notebook, with its threads,
+    # must not be forked itself. torch imports _dynamo when the first DTensor is used.
+    method = "forkserver" if "forkserver" in mp.get_all_start_methods() else "spawn"
+    if method == "forkserver":
+        needed = ["torch._dynamo", "torch.distributed.tensor.parallel", function.__module__]
+        mp.get_context(method).set_forkserver_preload([__name__, *needed])
+    with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
+        about = (function, ranks, folder, timeout, args)
+        deadline = time.monotonic() + timeout
+        started = mp.start_processes(_rank, about, ranks, join=False, start_method=method)
+        try:
+            while going := [p.sentinel for p in started.processes if p.exitcode is None]:
+                left = deadline - time.monotonic()
+                if left <= 0 or any(p.exitcode for p in started.processes):
+                    break
+                wait(going, left)
+        finally:
+            codes = [p.exitcode for p in started.processes]
+            for process in started.processes:
+                process.kill()  # a rank that waits for a dead one hears nothing else
+                process.join()
+        if any(codes):
+            raise RankFailedError(_what_failed(codes, Path(folder)))
+        if None in codes:
+            raise TimeoutError(f"{ranks} ranks did not end within {timeout:g} s and were killed")
+        return [torch.load(f"{folder}/{rank}", weights_only=False) for rank in range(ranks)]
+
+
+def _check_importable(function: Any) -> None:
+    """Ranks get a function by its name, and import it."""
+    if not callable(function):
+        raise TypeError(f"function must be a function, got {type(function).__name__}")
+    name, module = getattr(function, "__qualname__", "<>"), function.__module__
+    interactive = module == "__main__" and not hasattr(sys.modules["__main__"], "__file__")
+    if "<" in name or interactive:
+        raise ValueError(
+            "function must stand at the top of a module that ranks can import, got "
+            f"{_checks.shown(function)}"
+        )
+
+
+def _rank(
+    rank: int, function: Callable, ranks: int, folder: str, timeout: float | int, args
+) -> None:
+    """The life of one rank."""
+    try:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // ranks))
+        name, kind = backend(ranks)
+        if kind == "cuda":
+            torch.cuda.set_device(rank)
+        store = dist.FileStore(f"{folder}/store", ranks)
+        limit = timedelta(seconds=timeout)
+        dist.init_process_group(name, store=store, rank=rank, world_size=ranks, timeout=limit)
+        result = function(mesh_of_ranks(), *args)
+        dist.destroy_process_group()
+        torch.save(result, f"{folder}/{rank}")
+    except Exception:
+        Path(folder, f"{rank}.error").write_text(traceback.format_exc(), "utf-8")
+        raise SystemExit(1) from None
+
+
+def _what_failed(codes: list, folder: Path) -> str:
+    """The first failure: those who wait for a dead rank fail too, and later."""
+    for rank, code in enumerate(codes):
+        if code and code < 0:
+            return f"rank {rank} of {len(codes)} was ended by {signal.Signals(-code).name}"
+    told = sorted(folder.glob("*.error"), key=lambda path: path.stat().st_mtime_ns)
+    if not told:
+        rank = next(i for i, code in enumerate(codes) if code)
+        return f"rank {rank} of {len(codes)} ended with exit code {codes[rank]}"
+    return f"rank {told[0].stem} of {len(codes)} failed:\n{told[0].read_text('utf-8').strip()}"

@@ -1,0 +1,218 @@
+"""Heads on devices: the arithmetic against the library's costs, every control, links."""
+
+import re
+
+import pytest
+import torch
+import traitlets
+from playwright.sync_api import expect
+
+from hydra_lib import HeadConfig
+from hydra_lib.parallel import heads_over_ranks, seconds
+from hydra_lib.widgets import DevicesWidget
+from tests.conftest import drag, expect_refused, expect_table, in_javascript, numbers, press
+
+browser = pytest.mark.browser
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"ranks": 0}, {"ranks": 1025}, {"T": 1.5}, {"n_heads": 0}, {"rate": 0}, {"bandwidth": 1e5}],
+)
+def test_bad_settings(setting):
+    (name,) = setting
+    with pytest.raises(traitlets.TraitError, match=name):
+        DevicesWidget(**setting)
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+def random_cases(count):
+    """Widths, heads and ranks, of which each may or may not divide the one before."""
+    generator = torch.Generator().manual_seed(11)
+
+    def draw(most):
+        return torch.randint(1, most + 1, (), generator=generator).item()
+
+    cases = []
+    for index in range(count):
+        ranks, own, width = draw(16), draw(9), draw(64)
+        odd = index % 3 == 0
+        case = {"ranks": ranks, "heads": ranks * own + odd, "T": draw(5000)}
+        case["dModel"] = case["heads"] * width + (index % 7 == 0)
+        speeds = 10 ** (6 * torch.rand(2, generator=generator, dtype=torch.float64))
+        cases.append(case | dict(zip(("rate", "bandwidth"), speeds.tolist(), strict=True)))
+    return cases
+
+
+def predicted(case):
+    """The library's cost, or what it says against the case."""
+    try:
+        config = HeadConfig(case["dModel"], case["heads"])
+        return heads_over_ranks(config, case["T"], case["ranks"]), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def test_costs_and_refusals_agree_with_the_library():
+    cases = random_cases(1200)
+    expression = """({says: m.refused(c.dModel, c.heads, c.ranks),
+        cost: m.headsOverRanks(c.dModel, c.T, c.ranks),
+        time: m.seconds(m.headsOverRanks(c.dModel, c.T, c.ranks), c.rate, c.bandwidth)})"""
+    got = numbers(in_javascript("costs.js", expression, cases))
+    refused = 0
+    for case, found in zip(cases, got, strict=True):
+        cost, says = predicted(case)
+        assert found["says"] == says
+        if says:
+            refused += 1
+            continue
+        assert found["cost"]["flops"] == pytest.approx(cost.flops)
+        assert found["cost"]["bytes"] == pytest.approx(cost.bytes)
+        expected = seconds(cost, case["rate"], case["bandwidth"])
+        assert found["time"]["compute"] == pytest.approx(expected.compute)
+        assert found["time"]["communicate"] == pytest.approx(expected.communicate)
+        assert found["time"]["share"] == pytest.approx(expected.share)
+    assert 200 < refused < 1000
+
+
+def test_speedups_are_for_the_ranks_that_divide():
+    case = {"dModel": 96, "heads": 12, "tokens": 70, "rate": 3e9, "bandwidth": 2e6}
+    (points,) = numbers(in_javascript("costs.js", "m.speedups(c)", [case]))
+    assert [p["ranks"] for p in points] == [1, 2, 3, 4, 6, 12]
+    config = HeadConfig(96, 12)
+    totals = [seconds(heads_over_ranks(config, 70, p["ranks"]), 3e9, 2e6).total for p in points]
+    assert [p["times"] for p in points] == pytest.approx([totals[0] / t for t in totals])
+    (many,) = numbers(in_javascript("costs.js", "m.divisors(c)", [65536]))
+    assert many == [2**e for e in range(11)]  # to 1,024 ranks
+
+
+def test_prefixes():
+    cases = [0, 1, 999, 999.6, 1000, 0.00125, 2.52e7, 8.59e10, 1e-9, 5e-14, 3e22]
+    got = numbers(in_javascript("costs.js", "m.prefixed(c, 's')", cases))
+    expected = ["0 s", "1 s", "999 s", "1 ks", "1 ks", "1.25 ms", "25.2 Ms", "85.9 Gs", "1 ns"]
+    assert got == [*expected, "0.05 ps", "30000 Es"]
+
+
+# --- controls -------------------------------------------------------------------------------------
+
+
+def expect_setting(page, cards, costs, said, sends):
+    """The machines with their heads, the table, the sentence."""
+    found = page.locator(".hydra-machines > div")
+    expect(found).to_have_count(len(cards))
+    for card, heads in zip(found.all(), cards, strict=True):
+        expect(card.locator(".hydra-strip span")).to_have_text(heads)
+    expect_table(page, "One forward pass, for each rank", [[text] for text in costs])
+    expect(page.locator(".hydra-summary")).to_have_text(said)
+    expect(page.locator(".hydra-sum")).to_have_text(sends)
+
+
+def small(**setting):
+    """8 tokens, 64 wide: 8·8·64² + 4·8²·64 = 278,528 FLOPs, 8·64·2 = 1024 bytes."""
+    return DevicesWidget(
+        **{"d_model": 64, "n_heads": 4, "T": 8, "ranks": 2, "rate": 0.001, "bandwidth": 0.01}
+        | setting
+    )
+
+
+TWO = {
+    "cards": [["0", "1"], ["2", "3"]],
+    "costs": ["139 kFLOP", "1.02 kB", "139 µs", "102 µs", "42.4 %"],
+    "said": "2 ranks with 2 heads each: 242 µs by prediction, 42.4 % of it to send. "
+    "1.153 times as fast as one rank.",
+    "sends": "Σ one all-reduce: each rank sends 1.02 kB",
+}
+ONE = {
+    "cards": [["0", "1", "2", "3"]],
+    "costs": ["279 kFLOP", "0 B", "279 µs", "0 s", "0 %"],
+    "said": "1 rank with 4 heads each: 279 µs by prediction, 0 % of it to send. "
+    "1 times as fast as one rank.",
+    "sends": "the sum over heads; nothing to send",
+}
+FOUR = {
+    "cards": [["0"], ["1"], ["2"], ["3"]],
+    "costs": ["69.6 kFLOP", "1.54 kB", "69.6 µs", "154 µs", "68.8 %"],
+    "said": "4 ranks with 1 head each: 223 µs by prediction, 68.8 % of it to send. "
+    "1.248 times as fast as one rank.",
+    "sends": "Σ one all-reduce: each rank sends 1.54 kB",
+}
+
+
+@browser
+def test_controls_by_keyboard_and_pointer(widget_page):
+    page = widget_page(small())
+    expect_setting(page, **TWO)
+    page.get_by_label("Ranks").focus()
+    press(page, "Home")
+    expect_setting(page, **ONE)
+    press(page, "ArrowRight", "ArrowRight")
+    expect_setting(page, **FOUR)
+    page.wait_for_url("**#devices.ranks=4")
+    drag(page, "Ranks", 0)
+    expect_setting(page, **ONE)
+    before = page.locator(".hydra-dot").get_attribute("cx")
+    drag(page, "Ranks", 1)
+    assert page.locator(".hydra-dot").get_attribute("cx") != before
+    page.get_by_label("Tokens T").focus()
+    press(page, "ArrowRight")
+    expect(page.get_by_label("T", exact=True)).to_have_value("16")
+    page.get_by_label("Link, GB/s").focus()
+    press(page, "End")
+    expect(page.get_by_label("GB/s", exact=True)).to_have_value("10000")
+    page.wait_for_url("**#devices.T=16&devices.bandwidth=10000&devices.ranks=4")
+    page.reload()
+    page.wait_for_selector("[data-ready=devices]")
+    expect(page.get_by_label("Ranks")).to_have_attribute("aria-valuetext", "4")
+
+
+@browser
+def test_own_numbers(widget_page):
+    page = widget_page(small(d_model=60, n_heads=2, T=3, rate=7, bandwidth=0.5))
+    for label, text in {"n_heads": "4", "d_model": "64", "T": "8"}.items():
+        page.get_by_label(label, exact=True).fill(text)
+        press(page, "Enter")
+    page.get_by_label("TFLOP/s").fill("0.001")
+    press(page, "Enter")
+    page.get_by_label("GB/s", exact=True).fill("0.01")
+    press(page, "Enter")
+    expect_setting(page, **TWO)
+    page.get_by_label("T", exact=True).fill("1.5")
+    press(page, "Enter")
+    told = "expected an integer from 1 to 1,000,000, got 1.5"
+    expect(page.locator(".hydra-control .hydra-problem", has_text=told)).to_be_visible()
+    expect_setting(page, **TWO)
+
+
+@browser
+def test_what_does_not_divide_is_told_and_can_be_undone(widget_page):
+    page = widget_page(small(ranks=3))
+    problem = page.locator("[data-ready=devices] > .hydra-problem").first
+    expect(problem).to_have_text(
+        "ranks must divide n_heads: got n_heads=4 on 3 ranks; these do: 1, 2, 4"
+    )
+    expect(page.locator(".hydra-machines")).to_be_hidden()
+    page.get_by_label("Ranks").focus()
+    press(page, "Home")
+    expect(problem).to_have_text("")
+    expect_setting(page, **ONE)
+
+
+@browser
+def test_more_machines_and_heads_than_can_be_drawn(widget_page):
+    page = widget_page(small(d_model=1920, n_heads=192, ranks=12), width=360)
+    cards = page.locator(".hydra-machines > div")
+    expect(cards).to_have_count(8)
+    expect(cards.nth(1).locator("span")).to_have_text([*map(str, range(16, 23)), "+9"])
+    expect(cards.last).to_contain_text("and 5 more")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@browser
+@pytest.mark.parametrize("asked", ["ranks=0", "T=1.5", "rate=-1", "bandwidth=1e5", "name=x"])
+def test_a_link_that_makes_no_sense_is_told_so(widget_page, asked):
+    page = widget_page(small(), fragment=f"#devices.{asked}")
+    expect_refused(page, "devices", asked)
+    expect_setting(page, **TWO)
+    assert re.search("hydra", page.locator("[data-ready=devices]").get_attribute("class"))
