@@ -12,8 +12,8 @@ class ScalingWidget(Widget):
     """Widen the heads and watch the scores spread and the softmax saturate.
 
     The entries of q and k are normal with means ``mu_q`` and ``mu_k`` in [0, 3] and standard
-    deviation ``sigma`` in [0.25, 3]; ``d_k`` is a power of two from 1 to 512; ``scaled`` divides the scores by √d_k. The
-    page draws its own sample, the same one for the same ``seed``.
+    deviation ``sigma`` in [0.25, 3]; ``d_k`` is a power of two from 1 to 512; ``scaled`` divides
+    the scores by √d_k. The page draws its own sample, the same one for the same ``seed``.
 
     Raises ValueError for a setting outside these ranges.
     """
