@@ -1,0 +1,46 @@
+"""How much of each chapter's height, on a desktop, is open code, is picture, and is printed text.
+
+Reads the built book in ``_build/html`` and prints a table; stores nothing. The aim: widgets and
+figures at least 30 %, open code at most 15 %. Run from the root: ``python benchmarks/shares.py``.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+PAGES = sorted(Path("_build/html/book").glob("[0-9][0-9]_*.html"))
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SHARES = """() => {
+    const height = (selector) => [...document.querySelectorAll(selector)]
+        .filter((part) => part.checkVisibility())
+        .reduce((total, part) => total + part.getBoundingClientRect().height, 0);
+    const whole = height("article");
+    const drawn = ".cell_output img, .cell_output svg:not([data-ready] svg, mjx-container svg)";
+    return [whole, height("article .cell_input") / whole,
+        (height("article [data-ready]") + height(drawn)) / whole,
+        height("article .cell_output pre") / whole];
+}"""
+
+
+def main() -> None:
+    executable = next(filter(None, map(shutil.which, NAMES)), None)
+    if not PAGES or executable is None:
+        raise SystemExit("the book must be built (make book), and a Chromium be installed")
+    print(f"{'chapter':<20} {'px':>7} {'code':>6} {'pictures':>9} {'printed':>8}")
+    with sync_playwright() as playwright:
+        # Chromium refuses its sandbox to root, which is who runs most containers.
+        sandbox = [] if os.geteuid() else ["--no-sandbox"]
+        browser = playwright.chromium.launch(executable_path=executable, args=sandbox)
+        for page in PAGES:
+            opened = browser.new_page(viewport={"width": 1280, "height": 900})
+            opened.goto(page.resolve().as_uri())
+            opened.wait_for_function("document.querySelector('[data-ready]') !== null")
+            whole, code, pictures, printed = opened.evaluate(SHARES)
+            print(f"{page.stem:<20} {whole:>7.0f} {code:>6.0%} {pictures:>9.0%} {printed:>8.0%}")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
