@@ -264,7 +264,7 @@ def test_a_function_that_ranks_cannot_import(monkeypatch):
         return mesh
 
     of_a_notebook.__module__, of_a_notebook.__qualname__ = "__main__", "of_a_notebook"
-    monkeypatch.delattr(sys.modules["__main__"], "__file__")
+    monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
     with unhooked(), pytest.raises(ValueError, match=text + "<function of_a_notebook"):
         run(of_a_notebook, 2)
 

@@ -193,7 +193,7 @@ def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, scaled=False, seed
     assert [r[1] for r in row] == pytest.approx(boltzmann.probabilities(few).tolist(), rel=5e-3)
     left = scaling.saturation(few)
     expected = [left.entropy.item(), left.entropy.exp().item(), left.frobenius.item()]
-    spread = [x for (x,) in cells(page, "What is left to learn from this row")]
+    spread = [x for (x,) in cells(page, "How open this row still is")]
     assert spread == pytest.approx(expected, rel=5e-3, abs=1e-300)
     sentence = page.locator(".hydra-summary").inner_text().replace("−", "-")
     said = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", sentence)]

@@ -3,7 +3,7 @@ import { product } from "./aggregation.js";
 import { boltzmann } from "./boltzmann.js";
 
 /** The row that `scores` make of `values`, its loss ½‖output − target‖², and the push on each score,
- * −∂loss/∂score = p_j · (target − output)·(v_j − output): a weight times how much nearer v_j would be.
+ * −∂loss/∂score = p_j · (target − output)·(v_j − output): a weight times how far v_j lies that way.
  * @param {number[]} scores @param {number[][]} values @param {number[]} target */
 export function learning(scores, values, target) {
   const { p } = boltzmann(scores, 1);

@@ -79,7 +79,7 @@ function render({ model, el: root }) {
     const strongest = Math.max(...push.map(Math.abs));
     const rising = words[push.indexOf(Math.max(...push))];
     summary.textContent = `Loss ${number(Number(loss.toPrecision(3)))}. `
-      + (strongest < 0.005 ? "No score is pushed by as much as 0.005: " + (loss > 0.1
+      + (strongest < 0.005 ? "No score is pushed by as much as 0.005: " + (loss > 0.005
         ? "the row is sure, and wrong, and hardly learns." : "there is little left to learn.")
         : `The step would raise “${rising}” most, and takes from the others what it gives: the pushes sum to 0.`);
   });

@@ -17,7 +17,8 @@ export function verdict([first, second, third, last]) {
     const counted = second ? " The wait for it is counted too: it stands after the start." : "";
     return { right: false, words: `The queue was not empty when the clock started: this time holds the earlier work.${counted}` };
   }
-  const more = second || last ? " A wait more than that does no harm, and no good." : "";
+  const round = second ? " The wait before the launch is counted too, one way to the device and back." : "";
+  const more = round + (last ? " The last wait comes after the clock and changes nothing." : "");
   return { right: true, words: `Right: the queue is empty when the clock starts, and the kernel is done when it stops.${more}` };
 }
 

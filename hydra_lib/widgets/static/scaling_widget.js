@@ -28,7 +28,7 @@ function render({ model, el: root }) {
   const row = table(`One row of attention: ${KEYS} keys, one query`, KEYS, 3, (j) => j + 1);
   columnHeads(row, "key", ["score", "weight", ""]);
   row.cells.forEach((cells) => cells[2].classList.add("hydra-bar"));
-  const spread = table("What is left to learn from this row", 3, 1, (i) =>
+  const spread = table("How open this row still is", 3, 1, (i) =>
     ["entropy, in nats", "keys in use", "norm of the Jacobian"][i]);
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
@@ -66,7 +66,7 @@ function render({ model, el: root }) {
     const keys = few(...setting).map((s) => s / divisor);
     const { p, entropy, frobenius } = saturation(keys);
 
-    chart.draw(scores, expected);
+    chart.draw(scores, expected, model.get("scaled"));
     [expected, found].forEach(({ mean, variance }, i) => {
       compared.cells[i][0].textContent = number(mean);
       compared.cells[i][1].textContent = number(variance);
@@ -82,7 +82,7 @@ function render({ model, el: root }) {
     summary.textContent = `Variance ${number(expected.variance)} predicted, `
       + `${number(found.variance)} measured. Of it, ${number(raw.within / divisor ** 2)} lies within a row, on average, `
       + `which is all that softmax sees: this row uses ${number(Math.exp(entropy))} of ${KEYS} keys; `
-      + `gradient norm ${number(frobenius)}.`;
+      + `norm of the Jacobian ${number(frobenius)}.`;
   });
 }
 
@@ -94,7 +94,7 @@ function picture() {
   const axis = el("div", { class: "hydra-axis", "aria-hidden": "true" });
   const root = el("figure", { class: "hydra-figure hydra-histogram" }, caption,
     svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, bars, curve), axis);
-  const draw = (scores, expected) => {
+  const draw = (scores, expected, divided) => {
     const half = reach(expected.variance);
     const [low, high] = [expected.mean - half, expected.mean + half];
     const counts = histogram(scores, low, high, BINS);
@@ -113,7 +113,7 @@ function picture() {
     axis.replaceChildren(...[-1, -0.5, 0, 0.5, 1].map((share) =>
       el("span", {}, number(expected.mean + share * half))));
     const outside = scores.length - counts.reduce((a, b) => a + b, 0);
-    caption.textContent = `${scores.length} scores q·k, and the normal curve of the predicted mean and variance`
+    caption.textContent = `${scores.length} scores ${divided ? "q·k / √d_k" : "q·k"}, and the normal curve of the predicted mean and variance`
       + (outside ? `; ${outside} lie beyond the axis` : "");
   };
   return { root, draw };
