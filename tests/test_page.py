@@ -135,6 +135,9 @@ def test_the_site_map_names_every_page():
     assert named == set(PAGES)
     assert "sitemap.xml" in (SITE / "robots.txt").read_text("utf-8")
     assert "begins here" in (SITE / "404.html").read_text("utf-8")
+    first = (SITE / "index.html").read_text("utf-8")
+    assert 'url=book/intro.html"' in first
+    assert 'rel="icon" href="_static/logo.svg"' in first  # else a browser asks for favicon.ico
 
 
 def test_a_formula_is_drawn_read_and_copied():

@@ -26,6 +26,23 @@ MISSING = """<!DOCTYPE html>
 </html>
 """
 
+# With an icon: without one a browser asks for a favicon.ico that is not there.
+FIRST = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8" />
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src 'self'" />
+<meta http-equiv="refresh" content="0; url={first}" />
+<meta name="viewport" content="width=device-width, initial-scale=1" />
+<meta name="color-scheme" content="light dark" />
+<link rel="icon" href="_static/logo.svg" />
+<link rel="canonical" href="{base}{first}" />
+<title>{title}</title>
+</head>
+<body><a href="{first}">{title} begins here.</a></body>
+</html>
+"""
+
 
 def place(app, config):
     owner, name = urlsplit(config.html_theme_options["repository_url"]).path.strip("/").split("/")
@@ -64,6 +81,9 @@ def write_map(app, error):
     (out / "robots.txt").write_text(f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n")
     missing = MISSING.format(title=html.escape(app.config.html_title), home=base)
     (out / "404.html").write_text(missing, "utf-8")
+    title = html.escape(app.config.html_title)
+    first = FIRST.format(title=title, base=base, first=f"{app.config.master_doc}.html")
+    (out / "index.html").write_text(first, "utf-8")
 
 
 def setup(app):
