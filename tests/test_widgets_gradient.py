@@ -101,7 +101,7 @@ def test_drag_teach_and_saturate(widget_page):
     drawn(page)
     assert rows(page) == expected_rows(scores, 2)
     expect(summary).to_contain_text("little left to learn")
-    page.get_by_role("button", name="even").click()
+    page.get_by_role("button", name="start even").click()
     drawn(page)
     assert rows(page) == expected_rows(torch.zeros(7, dtype=torch.float64), 2)
     drag(page, "tired", 1)

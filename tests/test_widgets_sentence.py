@@ -179,7 +179,7 @@ def test_what_stands_there(widget_page):
     assert shown(page) == expected_texts(attention())
     it = page.get_by_role("button", name="it: takes .91 of cat, .08 of it, .01 of slept")
     expect(it).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".hydra-sum")).to_have_text(
+    expect(page.locator(".hydra-equation")).to_have_text(
         "it = .91 × cat (.93, .52, .16) + .08 × it (.88, .88, .86) "
         "+ .01 × slept (.20, .45, .78) = (.92, .55, .22)"
     )
@@ -208,7 +208,7 @@ def test_rules(widget_page):
 @browser
 def test_words_by_pointer_and_keyboard(widget_page):
     page = widget_page(SentenceWidget())
-    total = page.locator(".hydra-sum strong")
+    total = page.locator(".hydra-equation strong")
     words = page.locator(".hydra-words button")
     words.nth(6).hover()
     expect(total).to_have_text("tired")
@@ -264,13 +264,17 @@ def test_arrows_by_hand_and_by_slider(widget_page):
     page.mouse.move(2, 2)
     drawn(page)
     assert shown(page) == expected_texts(attention(q=q))
-    expect(page.locator(".hydra-sum strong")).to_have_text("it")
+    expect(page.locator(".hydra-equation strong")).to_have_text("it")
+    expect(picture).to_have_css("touch-action", "none")  # else a finger scrolls the page instead
     page.get_by_role("combobox").select_option("key of cat")
     page.get_by_role("slider").nth(1).focus()
     press(page, "End")
     k = sentence.KEYS.clone()
     k[1, 1] = 4.0
     assert shown(page) == expected_texts(attention(q=q, k=k))
+    page.get_by_role("button", name="from the start").click()
+    drawn(page)
+    assert shown(page) == expected_texts(attention())
 
 
 @browser
@@ -281,14 +285,14 @@ def test_three_heads(widget_page):
         drawn(page)
         q, k = sentence.HEAD_QUERIES[head], sentence.HEAD_KEYS[head]
         assert shown(page) == expected_texts(attention(q=q, k=k))
-    expect(page.locator(".hydra-sum")).to_contain_text("it, blue = ")
+    expect(page.locator(".hydra-equation")).to_contain_text("it, blue = ")
 
 
 @browser
 def test_links(widget_page):
     page = widget_page(SentenceWidget(), fragment="#sentence.rule=mean&sentence.word=2")
     assert shown(page) == expected_texts(aggregation.running_mean(7))
-    expect(page.locator(".hydra-sum strong")).to_have_text("slept")
+    expect(page.locator(".hydra-equation strong")).to_have_text("slept")
     follow(page, "#sentence.tau=inf")
     assert shown(page) == expected_texts(aggregation.running_mean(7))
     for asked in ("rule=sum", "word=7", "head=1", "tau=-1", "q=[[1,2]]", "causal=2", "words=[]"):

@@ -21,6 +21,8 @@ from hydra_lib.parallel.ranks import backend, mesh_of_ranks
 
 __all__ = ["RankFailedError", "run"]
 
+MOMENT = 1.0  # who waits for a dead rank fails too, and may be heard of before it; seconds
+
 
 class RankFailedError(RuntimeError):
     """A rank raised an error or died; the others were ended."""
@@ -60,6 +62,10 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
                 if left <= 0 or any(p.exitcode for p in started.processes):
                     break
                 wait(going, left)
+            if any(p.exitcode for p in started.processes):
+                until = time.monotonic() + MOMENT
+                for process in started.processes:
+                    process.join(max(0.0, until - time.monotonic()))
         finally:
             codes = [p.exitcode for p in started.processes]
             for process in started.processes:
@@ -106,12 +112,12 @@ def _rank(
 
 
 def _what_failed(codes: list, folder: Path) -> str:
-    """The first failure: those who wait for a dead rank fail too, and later."""
+    """The first failure. Who waits for a dead rank fails too, with words; the dead one has none."""
     for rank, code in enumerate(codes):
         if code and code < 0:
             return f"rank {rank} of {len(codes)} was ended by {signal.Signals(-code).name}"
+    for rank, code in enumerate(codes):
+        if code and not (folder / f"{rank}.error").exists():
+            return f"rank {rank} of {len(codes)} ended with exit code {code}"
     told = sorted(folder.glob("*.error"), key=lambda path: path.stat().st_mtime_ns)
-    if not told:
-        rank = next(i for i, code in enumerate(codes) if code)
-        return f"rank {rank} of {len(codes)} ended with exit code {codes[rank]}"
     return f"rank {told[0].stem} of {len(codes)} failed:\n{told[0].read_text('utf-8').strip()}"

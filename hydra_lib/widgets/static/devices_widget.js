@@ -33,6 +33,7 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   const shown = el("div", {},
     el("figure", { class: "hydra-figure" }, caption, machines, sum), bar,
+    el("p", { class: "hydra-note" }, colour("--hot"), " computing ", colour("--accent"), " sending"),
     el("div", { class: "hydra-panels" }, costs.root, chart.root), summary);
   root.classList.add("hydra");
   root.append(
@@ -140,5 +141,7 @@ function read(label, text, { min, max, integer }) {
   }
   return value;
 }
+
+const colour = (name) => el("span", { class: "hydra-swatch", style: `--paint:var(${name})`, "aria-hidden": "true" });
 
 export default { render, valid: withinLimits };

@@ -10,11 +10,11 @@ function render({ model, el: root }) {
   const most = model.get("limits").scores.max;
   const now = () => learning(model.get("scores"), values, values[model.get("target")]);
   const begin = {
-    even: words.map(() => 0),
+    "start even": words.map(() => 0),
     "sure of “slept”": words.map((word) => (word === "slept" ? most : 0)),
   };
 
-  const target = pills("Teach it to be", model.get("targets").map((j) => [String(j), words[j]]),
+  const target = pills("Teach the row to be", model.get("targets").map((j) => [String(j), words[j]]),
     (value) => update(model, { target: Number(value) }));
   target.inputs.forEach((input, at) =>
     input.nextSibling.prepend(swatch(values[model.get("targets")[at]]), " "));
@@ -73,7 +73,7 @@ function render({ model, el: root }) {
         cells[place].textContent = signed(value);
         const share = value / widest[place];
         cells[place].style = `--from:${50 + 50 * Math.min(0, share)}%;--to:${50 + 50 * Math.max(0, share)}%`;
-        cells[place].classList.toggle("hydra-down", value < 0);
+        cells[place].classList.toggle("hydra-less", value < 0);
       }
     });
     const strongest = Math.max(...push.map(Math.abs));

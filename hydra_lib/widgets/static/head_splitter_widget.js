@@ -47,8 +47,10 @@ function render({ model, el: root }) {
     }
     preset.select.value = Object.keys(PRESETS).find((k) => PRESETS[k][0] === d && PRESETS[k][1] === h) ?? "";
     problem.textContent = refusal(d, h);
-    shown.hidden = problem.textContent !== "";
-    if (shown.hidden) {
+    // What does not divide keeps the room of what did, so that nothing below it moves.
+    const refused = problem.textContent !== "";
+    shown.classList.toggle("hydra-away", refused);
+    if (refused) {
       summary.textContent = "";
       return;
     }

@@ -8,6 +8,7 @@ import {
 const RULES = [["mean", "running mean"], ["window", "window of 2"], ["decay", "decay"], ["attention", "attention"]];
 const SETTINGS = ["rule", "causal", "tau", "q", "k", "word", "head"];
 const CHANNELS = ["red", "green", "blue"];
+const HUES = ["rgb(205 45 45)", "rgb(35 145 70)", "rgb(50 100 215)"]; // of three heads' arcs
 const HEIGHT = 120; // of the arcs, in the units of their picture
 const REACH = 4.4; // of the plane of arrows, to each side
 const MILLISECONDS = 450;
@@ -60,7 +61,7 @@ function render({ model, el: root }) {
   const rest = roving([buttons]);
 
   const matrix = table("weights: a row for each output", n, n + 1, (i) => words[i]);
-  columnHeads(matrix, "", [...words, "mixed"]);
+  columnHeads(matrix, "", [...words, model.get("q").length > n ? "all" : "mixed"]);
   const heads = [...matrix.root.querySelectorAll("thead th")];
   heads.forEach((cell, j) => cell.replaceChildren(
     ...(j < n ? [swatch(values[j])] : []), el("span", { class: "hydra-aside" }, cell.textContent)));
@@ -71,7 +72,7 @@ function render({ model, el: root }) {
     matrix.cells[i].slice(0, n).forEach((cell, j) => cell.addEventListener("pointerenter", () => point(i, j)));
   });
 
-  const sum = el("p", { class: "hydra-sum", "aria-live": "polite" });
+  const sum = el("p", { class: "hydra-equation", "aria-live": "polite" });
   const arrows = may("arrows") ? plane(model, words, values) : null;
   root.classList.add("hydra", "hydra-sentence");
   root.append(
@@ -98,13 +99,15 @@ function render({ model, el: root }) {
     const chosen = pointed ?? model.get("word");
     const own = weights.length > 1 ? Math.min(model.get("head"), weights.length - 1) : 0;
     const outs = mixed(weights, values);
-    arcs.replaceChildren(...weights.flatMap((all, h) => all[chosen].flatMap((w, j) => {
+    // The head that is shown lies on top of the others.
+    const order = weights.map((_, h) => h).sort((a, b) => (a === own) - (b === own));
+    arcs.replaceChildren(...order.flatMap((h) => weights[h][chosen].flatMap((w, j) => {
       if (w < 0.004) return [];
       const d = arc(chosen, j, HEIGHT, weights.length > 1 ? 9 * (h - 1) : 0);
-      const faint = (lit !== null && lit !== j) || (weights.length > 1 && h !== own);
+      const faint = (lit !== null && lit !== j) || h !== own;
       const path = (name, width) => svg("path", {
-        d, class: name, "stroke-width": width.toFixed(2), opacity: faint ? 0.3 : 1,
-        style: `--paint:${weights.length > 1 ? css(values[j].map((x, c) => (c === h ? x : 0))) : css(values[j])}`,
+        d, class: name, "stroke-width": width.toFixed(2), opacity: h !== own ? 0.2 : faint ? 0.3 : 1,
+        style: `--paint:${weights.length > 1 ? HUES[h] : css(values[j])}`,
       });
       const target = svg("path", { d, class: "hydra-target" });
       target.addEventListener("pointerenter", () => point(pointed, j));
@@ -141,21 +144,23 @@ function render({ model, el: root }) {
   function tell(chosen, own, p, out) {
     const terms = p.map((w, j) => [w, j]).filter(([w]) => w >= 0.005).sort(([a], [b]) => b - a);
     const named = terms.slice(0, 5);
-    const part = ([w, j]) => {
+    const one = ([w, j]) => {
       const term = el("span", { class: `hydra-term${j === lit ? " hydra-on" : ""}` },
-        `${short(w)} × `, swatch(values[j]), ` ${words[j]} `, el("small", {}, vector(slice(values[j], own))));
+        `${short(w)} × `, swatch(part(values[j], own)), ` ${words[j]} `, el("small", {}, vector(slice(values[j], own))));
       term.addEventListener("pointerenter", () => point(pointed, j));
       return term;
     };
-    const parts = named.flatMap((term, at) => [...(at ? [" + "] : []), part(term)]);
+    const parts = named.flatMap((term, at) => [...(at ? [" + "] : []), one(term)]);
     const others = terms.length - named.length;
     const total = weights.length > 1 ? [out[own]] : out;
     sum.replaceChildren(
       el("strong", {}, words[chosen]), weights.length > 1 ? `, ${CHANNELS[own]} = ` : " = ", ...parts,
-      ...(others > 0 ? [` + ${others} more`] : []), " = ", swatch(out), " ", el("small", {}, vector(total)),
+      ...(others > 0 ? [` + ${others} more`] : []), " = ", swatch(part(out, own)), " ", el("small", {}, vector(total)),
     );
   }
   const slice = (value, own) => (weights.length > 1 ? [value[own]] : value);
+  /** What a head sees of a colour. */
+  const part = (value, own) => (weights.length > 1 ? value.map((x, c) => (c === own ? x : 0)) : value);
 
   function settle() {
     const arrived = now();
@@ -191,6 +196,7 @@ function render({ model, el: root }) {
 /** The plane in which the arrows of queries and keys are turned by hand. */
 function plane(model, words, values) {
   const n = words.length;
+  const given = { q: model.get("q"), k: model.get("k") };
   let head = 0;
   let chosen = "query";
   const rowOf = (vector) => head * n + (vector === "query" ? model.get("word") : Number(vector));
@@ -259,7 +265,8 @@ function plane(model, words, values) {
   }
   const root = el("div", { class: "hydra-arrows" },
     el("p", { class: "hydra-note" }, "Drag an arrow: the query asks, a key in its direction answers."),
-    picture, pick.root, ...axes.map((axis) => axis.root));
+    picture, pick.root, ...axes.map((axis) => axis.root),
+    el("button", { type: "button", onclick: () => update(model, given) }, "from the start"));
   return {
     root,
     draw: (own) => {

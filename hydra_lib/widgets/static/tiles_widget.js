@@ -61,8 +61,10 @@ function render({ model, el: root }) {
   /** What the last tile did to its last row, and what lies in memory. */
   function told(now, rows, side, tiles) {
     const whole = Math.ceil(n / side) ** 2;
-    const memory = `${side ** 2} scores in memory at once where the whole matrix has ${n ** 2}; `
-      + `${whole - tiles.length} of ${whole} tiles lie in the future and are never computed.`;
+    const held = side === 1 ? "1 score" : `${side ** 2} scores`;
+    const skipped = whole - tiles.length;
+    const memory = `${held} in memory at once where the whole matrix has ${n ** 2}`
+      + (skipped ? `; ${skipped} of ${whole} tiles lie in the future and are never computed.` : ".");
     if (!now) return [memory];
     const i = now.rows.at(-1);
     const { scale, l, m } = rows[i];
