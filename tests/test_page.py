@@ -48,10 +48,15 @@ def test_a_chapter_is_light(open_page, site, page):
 @pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_a_chapter_holds_still(open_page, site, page, width):
-    opened = open_page(site["http"] + page, width=width)
-    views = opened.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
-    opened.wait_for_function(f"document.querySelectorAll('[data-ready]').length === {views}")
-    assert opened.evaluate(SHIFT) <= 0.02
+    shifts = []
+    for _ in range(2):  # a page that moves does so each time; a machine that stalls, once
+        opened = open_page(site["http"] + page, width=width)
+        views = opened.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
+        opened.wait_for_function(f"document.querySelectorAll('[data-ready]').length === {views}")
+        shifts.append(opened.evaluate(SHIFT))
+        if shifts[-1] <= 0.02:
+            return
+    pytest.fail(f"{page} moves by {shifts}")
 
 
 @pytest.mark.browser
