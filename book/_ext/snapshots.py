@@ -25,7 +25,7 @@ ELEMENTS = """() => [...document.querySelectorAll("[data-ready]")].map((el) => {
     }
     for (const option of el.querySelectorAll("option"))
         option.toggleAttribute("selected", option.selected);
-    return el.innerHTML;
+    return [el.className, el.innerHTML];
 })"""
 
 
@@ -49,8 +49,10 @@ def add_stills(pages: list[Path]) -> None:
             count = len(VIEW.findall(text))
             page.wait_for_function(f"document.querySelectorAll('[data-ready]').length === {count}")
             page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
-            for view, elements in zip(VIEW.findall(text), page.evaluate(ELEMENTS), strict=True):
-                still = f'{view}\n<div class="hydra still" inert>{elements}</div>{NOTE}'
+            drawn = page.evaluate(ELEMENTS)
+            for view, (classes, elements) in zip(VIEW.findall(text), drawn, strict=True):
+                # The widget's own classes, or rules for this widget alone miss its still.
+                still = f'{view}\n<div class="{classes} still" inert>{elements}</div>{NOTE}'
                 text = text.replace(view, still, 1)
             path.write_text(text, "utf-8")
             page.close()

@@ -1,6 +1,6 @@
 import { divisors, headsOverRanks, prefixed, refused, seconds, speedups } from "./costs.js";
 import { withinLimits } from "./limits.js";
-import { el, field, follow, number, slider, svg, table, update } from "./ui.js";
+import { el, field, follow, number, slider, svg, swatch, table, update } from "./ui.js";
 
 const MACHINES = 8; // drawn; of more, the last says how many
 const HEADS = 8; // of one machine
@@ -33,7 +33,7 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   const shown = el("div", {},
     el("figure", { class: "hydra-figure" }, caption, machines, sum), bar,
-    el("p", { class: "hydra-note" }, colour("--hot"), " computing ", colour("--accent"), " sending"),
+    el("p", { class: "hydra-note" }, swatch("var(--hot)"), " computing ", swatch("var(--accent)"), " sending"),
     el("div", { class: "hydra-panels" }, costs.root, chart.root), summary);
   root.classList.add("hydra");
   root.append(
@@ -142,6 +142,5 @@ function read(label, text, { min, max, integer }) {
   return value;
 }
 
-const colour = (name) => el("span", { class: "hydra-swatch", style: `--paint:var(${name})`, "aria-hidden": "true" });
 
 export default { render, valid: withinLimits };

@@ -1,6 +1,6 @@
 import { descend, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
-import { columnHeads, el, follow, heat, number, pills, slider, table, update } from "./ui.js";
+import { columnHeads, css, el, follow, heat, number, pills, slider, swatch, table, update } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
 
@@ -17,7 +17,7 @@ function render({ model, el: root }) {
   const target = pills("Teach the row to be", model.get("targets").map((j) => [String(j), words[j]]),
     (value) => update(model, { target: Number(value) }));
   target.inputs.forEach((input, at) =>
-    input.nextSibling.prepend(swatch(values[model.get("targets")[at]]), " "));
+    input.nextSibling.prepend(swatch(css(values[model.get("targets")[at]])), " "));
   const step = (times) => {
     let scores = model.get("scores");
     for (let i = 0; i < times; i += 1) {
@@ -33,7 +33,7 @@ function render({ model, el: root }) {
   const sliders = words.map((word, j) => {
     const made = slider(word, { min: -most, max: most, step: 0.1 }, (value) =>
       update(model, { scores: model.get("scores").map((s, i) => (i === j ? value : s)) }));
-    made.root.firstChild.prepend(swatch(values[j]), " ");
+    made.root.firstChild.prepend(swatch(css(values[j])), " ");
     return made;
   });
   const rows = table("A word a row: weight × pull = push on its score", words.length, 4);
@@ -45,8 +45,8 @@ function render({ model, el: root }) {
     cells[2].className = cells[3].className = "hydra-signed";
   });
   rows.root.classList.add("hydra-learning");
-  const mix = swatch(values[0]);
-  const aim = swatch(values[0]);
+  const mix = swatch(css(values[0]));
+  const aim = swatch(css(values[0]));
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
@@ -85,9 +85,7 @@ function render({ model, el: root }) {
   });
 }
 
-const swatch = (colour) => el("span", { class: "hydra-swatch", style: `--paint:${css(colour)}`, "aria-hidden": "true" });
 const paint = (element, colour) => element.style.setProperty("--paint", css(colour));
-const css = (colour) => `rgb(${colour.map((x) => Math.round(255 * x)).join(" ")})`;
 /** Three decimals and a sign; what rounds to nothing is 0. */
 const signed = (x) => (Math.abs(x) < 5e-4 ? "0" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`);
 

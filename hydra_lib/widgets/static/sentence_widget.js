@@ -2,7 +2,8 @@ import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
 import { arc, between, mixed, weightsOf } from "./sentence.js";
 import {
-  checkbox, choice, columnHeads, el, follow, heat, number, pills, roving, slider, svg, table, update,
+  checkbox, choice, columnHeads, css, el, follow, heat, number, pills, roving, slider, svg, swatch, table,
+  update,
 } from "./ui.js";
 
 const RULES = [["mean", "running mean"], ["window", "window of 2"], ["decay", "decay"], ["attention", "attention"]];
@@ -39,12 +40,11 @@ function render({ model, el: root }) {
     (value) => update(model, { head: Number(value) }));
   const shown = { rule, causal, tau, head };
 
-  const swatch = (colour) => el("span", { class: "hydra-swatch", style: `--paint:${css(colour)}`, "aria-hidden": "true" });
-  const outputs = words.map(() => swatch([0, 0, 0]));
+  const outputs = words.map(() => swatch(css([0, 0, 0])));
   const buttons = words.map((word, i) => el("button", {
     type: "button", onclick: () => choose(i), onfocus: () => choose(i),
   }, word));
-  const paints = words.map((_, j) => swatch(values[j]));
+  const paints = words.map((_, j) => swatch(css(values[j])));
   const shares = words.map(() => el("span", { class: "hydra-share", "aria-hidden": "true" }));
   const arcs = svg("svg", {
     viewBox: `0 0 ${100 * n} ${HEIGHT}`, preserveAspectRatio: "none", class: "hydra-arcs", "aria-hidden": "true",
@@ -64,9 +64,9 @@ function render({ model, el: root }) {
   columnHeads(matrix, "", [...words, model.get("q").length > n ? "all" : "mixed"]);
   const heads = [...matrix.root.querySelectorAll("thead th")];
   heads.forEach((cell, j) => cell.replaceChildren(
-    ...(j < n ? [swatch(values[j])] : []), el("span", { class: "hydra-aside" }, cell.textContent)));
+    ...(j < n ? [swatch(css(values[j]))] : []), el("span", { class: "hydra-aside" }, cell.textContent)));
   matrix.root.classList.add("hydra-dense", "hydra-mixing");
-  const mixes = matrix.cells.map((cells) => cells[n].appendChild(swatch([0, 0, 0])));
+  const mixes = matrix.cells.map((cells) => cells[n].appendChild(swatch(css([0, 0, 0]))));
   matrix.rows.forEach((tr, i) => {
     tr.addEventListener("click", () => choose(i));
     matrix.cells[i].slice(0, n).forEach((cell, j) => cell.addEventListener("pointerenter", () => point(i, j)));
@@ -78,7 +78,8 @@ function render({ model, el: root }) {
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" },
       ...Object.entries(shown).filter(([name]) => may(name)).map(([, control]) => control.root)),
-    el("div", { class: "hydra-panels" },
+    // Said by a class: while the page is still being read, :has() would change its mind.
+    el("div", { class: `hydra-panels${arrows ? " hydra-turned" : ""}` },
       line, sum, matrix.root, ...(arrows ? [arrows.root] : [])),
   );
   root.addEventListener("pointerleave", () => point(null, null));
@@ -146,7 +147,7 @@ function render({ model, el: root }) {
     const named = terms.slice(0, 5);
     const one = ([w, j]) => {
       const term = el("span", { class: `hydra-term${j === lit ? " hydra-on" : ""}` },
-        `${short(w)} × `, swatch(part(values[j], own)), ` ${words[j]} `, el("small", {}, vector(slice(values[j], own))));
+        `${short(w)} × `, swatch(css(part(values[j], own))), ` ${words[j]} `, el("small", {}, vector(slice(values[j], own))));
       term.addEventListener("pointerenter", () => point(pointed, j));
       return term;
     };
@@ -155,7 +156,7 @@ function render({ model, el: root }) {
     const total = weights.length > 1 ? [out[own]] : out;
     sum.replaceChildren(
       el("strong", {}, words[chosen]), weights.length > 1 ? `, ${CHANNELS[own]} = ` : " = ", ...parts,
-      ...(others > 0 ? [` + ${others} more`] : []), " = ", swatch(part(out, own)), " ", el("small", {}, vector(total)),
+      ...(others > 0 ? [` + ${others} more`] : []), " = ", swatch(css(part(out, own))), " ", el("small", {}, vector(total)),
     );
   }
   const slice = (value, own) => (weights.length > 1 ? [value[own]] : value);
@@ -278,7 +279,6 @@ function plane(model, words, values) {
 
 const short = (w) => (w >= 0.995 ? "1" : w.toFixed(2).replace(/^0/, ""));
 const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
-const css = (colour) => `rgb(${colour.map((x) => Math.round(255 * x)).join(" ")})`;
 
 /** One size of both, of which the head that is shown is a part. */
 function valid(trait, value, initial) {

@@ -1,6 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { sweep, tilesOf } from "./tiles.js";
-import { columnHeads, el, follow, number, slider, table, update } from "./ui.js";
+import { columnHeads, css, el, follow, number, slider, swatch, table, update } from "./ui.js";
 
 function render({ model, el: root }) {
   const words = model.get("words");
@@ -19,8 +19,8 @@ function render({ model, el: root }) {
   columnHeads(board, "", [...words, "m", "l", "mix"]);
   board.root.classList.add("hydra-dense", "hydra-mixing", "hydra-tiles");
   [...board.root.querySelectorAll("thead th")].slice(0, n).forEach((cell, j) =>
-    cell.replaceChildren(swatch(values[j]), el("span", { class: "hydra-aside" }, words[j])));
-  const mixes = board.cells.map((cells) => cells[n + 2].appendChild(swatch([0, 0, 0])));
+    cell.replaceChildren(swatch(css(values[j])), el("span", { class: "hydra-aside" }, words[j])));
+  const mixes = board.cells.map((cells) => cells[n + 2].appendChild(swatch(css([0, 0, 0]))));
   const summary = el("p", { class: "hydra-summary hydra-steady", "aria-live": "polite" });
   root.classList.add("hydra", "hydra-sentence");
   root.append(
@@ -75,8 +75,6 @@ function render({ model, el: root }) {
   }
 }
 
-const swatch = (colour) => el("span", { class: "hydra-swatch", style: `--paint:${css(colour)}`, "aria-hidden": "true" });
-const css = (colour) => `rgb(${colour.map((x) => Math.round(255 * x)).join(" ")})`;
 const short = (x) => x.toFixed(1).replace("-", "−");
 
 export default { render, valid: withinLimits };

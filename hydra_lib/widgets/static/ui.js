@@ -102,6 +102,14 @@ export function field(label, read, onValue) {
   return { root, input, set };
 }
 
+/** A colour of the book's sentence, three numbers from 0 to 1, as CSS has it. */
+export const css = (colour) => `rgb(${colour.map((x) => Math.round(255 * x)).join(" ")})`;
+
+/** A dot of paint: `--paint` says which. */
+export function swatch(paint) {
+  return el("span", { class: "hydra-swatch", style: `--paint:${paint}`, "aria-hidden": "true" });
+}
+
 /** Background of a weight between 0 and 1; the table cell also prints the number. */
 export function heat(weight) {
   return `--heat:${(100 * Math.min(1, Math.max(0, weight))).toFixed(1)}%`;
