@@ -1,10 +1,13 @@
+import { scale, ticks } from "./chart.js";
 import { divisors, headsOverRanks, prefixed, refused, seconds, speedups } from "./costs.js";
 import { withinLimits } from "./limits.js";
+import { three } from "./records.js";
 import { el, field, follow, number, slider, svg, swatch, table, update } from "./ui.js";
 
-const MACHINES = 8; // drawn; of more, the last says how many
-const HEADS = 8; // of one machine
-const [WIDTH, HEIGHT] = [480, 150];
+const MACHINES = 4; // drawn in one row; of more, the last says how many
+const HEADS = 5; // of one machine
+const [WIDTH, HEIGHT] = [340, 180];
+const [LEFT, RIGHT, TOP, BOTTOM] = [42, WIDTH - 12, 8, HEIGHT - 22];
 const TOKENS = Array.from({ length: 20 }, (_, i) => 2 ** i);
 const SPEEDS = [-3, -2, -1, 0, 1, 2, 3].flatMap((p) =>
   [1, 1.5, 2, 3, 5, 7].map((x) => Number(`${x}e${p}`))).concat(10000);
@@ -60,11 +63,10 @@ function render({ model, el: root }) {
     const cost = headsOverRanks(dModel, T, P);
     const time = seconds(cost, rate, bandwidth);
     const percent = `${number(Number((100 * time.share).toPrecision(3)))} %`;
-    caption.textContent = `${grouped(heads)} heads on ${many(P, "rank")}. Every rank has x and its own heads; `
-      + "nothing is sent before W_O.";
+    caption.textContent = `${grouped(heads)} heads on ${many(P, "rank")}, apart until W_O`;
     machines.replaceChildren(...cards(P, heads));
     sum.textContent = P === 1 ? "the sum over heads; nothing to send"
-      : `Σ one all-reduce: each rank sends ${prefixed(cost.bytes, "B")}`;
+      : `Σ one all-reduce: each sends ${prefixed(cost.bytes, "B")}`;
     bar.style = `--share:${(100 * (1 - time.share)).toFixed(2)}%`;
     [prefixed(cost.flops, "FLOP"), prefixed(cost.bytes, "B"), prefixed(time.compute, "s"),
       prefixed(time.communicate, "s"), percent].forEach((text, i) => {
@@ -73,9 +75,9 @@ function render({ model, el: root }) {
     const all = speedups({ dModel, heads, tokens: T, rate, bandwidth });
     const own = all.find((point) => point.ranks === P);
     chart.draw(all, own);
-    summary.textContent = `${many(P, "rank")} with ${many(heads / P, "head")} each: `
-      + `${prefixed(time.compute + time.communicate, "s")} by prediction, ${percent} of it to send. `
-      + `${number(own.times)} times as fast as one rank.`;
+    summary.textContent = `${many(P, "rank")}, ${many(heads / P, "head")} each: `
+      + `${prefixed(time.compute + time.communicate, "s")} predicted, ${percent} of it to send; `
+      + (P === 1 ? "the one to compare with." : `${three(own.times)} times as fast as one.`);
   });
 }
 
@@ -108,26 +110,24 @@ function cards(ranks, heads) {
 /** How many times faster, against the number of ranks, both by their logarithms; dashed, as many as ranks. */
 function speedup() {
   const caption = el("figcaption", {}, "times as fast as one rank, over ranks; dashed: as many times as ranks");
-  const ideal = svg("line", { class: "hydra-rule" });
-  const curve = svg("polyline", { class: "hydra-line" });
-  const dot = svg("circle", { class: "hydra-dot", r: 6 });
-  const axis = el("div", { class: "hydra-axis", "aria-hidden": "true" });
-  const root = el("figure", { class: "hydra-figure hydra-histogram hydra-wide" }, caption,
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, ideal, curve, dot), axis);
+  const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" });
+  const root = el("figure", { class: "hydra-figure hydra-plot hydra-wide" }, caption, plot);
+  const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
+  const text = (x, y, anchor, value) => svg("text", { x, y, "text-anchor": anchor }, grouped(value));
   const draw = (points, chosen) => {
     const most = points.at(-1).ranks;
-    root.hidden = most === 1;
-    if (root.hidden) return;
-    const low = Math.min(0, ...points.map((p) => Math.log(p.times)));
-    const x = (n) => 10 + ((WIDTH - 20) * Math.log(n)) / Math.log(most);
-    const y = (times) => HEIGHT - 10 - ((HEIGHT - 20) * (Math.log(times) - low)) / (Math.log(most) - low);
-    curve.setAttribute("points", points.map((p) => `${x(p.ranks).toFixed(1)},${y(p.times).toFixed(1)}`).join(" "));
-    for (const [name, value] of Object.entries({ x1: x(1), y1: y(1), x2: x(most), y2: y(most) })) {
-      ideal.setAttribute(name, value.toFixed(1));
-    }
-    dot.setAttribute("cx", x(chosen.ranks).toFixed(1));
-    dot.setAttribute("cy", y(chosen.times).toFixed(1));
-    axis.replaceChildren(el("span", {}, "1 rank"), el("span", {}, `${grouped(most)} ranks`));
+    const across = { low: 1, high: Math.max(2, most), log: true };
+    const up = { low: Math.min(0.9, ...points.map((p) => p.times)), high: across.high, log: true };
+    const [x, y] = [scale(across, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
+    plot.replaceChildren(
+      ...ticks(up, 4).flatMap((times) => [
+        line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, "end", times)]),
+      ...ticks(across, 6).map((ranks) => text(x(ranks), BOTTOM + 15, "middle", ranks)),
+      line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),
+      line(x(1), y(1), x(most), y(most), "hydra-rule"),
+      svg("polyline", { class: "hydra-line", points: points.map((p) => `${x(p.ranks)},${y(p.times)}`).join(" ") }),
+      svg("circle", { class: "hydra-dot", r: 6, cx: x(chosen.ranks), cy: y(chosen.times) }),
+    );
   };
   return { root, draw };
 }
@@ -141,6 +141,5 @@ function read(label, text, { min, max, integer }) {
   }
   return value;
 }
-
 
 export default { render, valid: withinLimits };
