@@ -307,7 +307,7 @@ def record_of(result):
 @pytest.mark.parametrize(
     ("gpu", "words"),
     [
-        ("undefined", "This browser has no WebGPU. It works in Chrome and Edge 113, "),
+        ("undefined", "This browser has no WebGPU. Chrome and Edge have it since version 113, "),
         ("{requestAdapter: async () => null}", "gives this page no device. It works in Chrome"),
         (
             "{requestAdapter: async () => ({info: {}, features: new Set(), limits: {}, "

@@ -16,7 +16,8 @@ const LIMITS = ["maxStorageBufferBindingSize", "maxBufferSize", "maxComputeWorkg
 const BINDING = /@binding\((\d+)\) var<(uniform|storage, read|storage, read_write)>/g;
 const KINDS = { uniform: "uniform", "storage, read": "read-only-storage", "storage, read_write": "storage" };
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render|\bwarp\b/i;
-const WHERE = "It works in Chrome and Edge 113, Safari 26 and Firefox 141 or later, where the system has a driver for it";
+// By https://github.com/gpuweb/gpuweb/wiki/Implementation-Status.
+const WHERE = "Chrome and Edge have it since version 113, Safari since 26, Firefox since 141, not yet on every system";
 
 /** What a page without `navigator.gpu` is told. */
 export function withoutGpu(secure) {
