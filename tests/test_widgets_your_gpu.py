@@ -308,7 +308,10 @@ def record_of(result):
     ("gpu", "words"),
     [
         ("undefined", "This browser has no WebGPU. Chrome and Edge have it since version 113, "),
-        ("{requestAdapter: async () => null}", "gives this page no device. Chrome and Edge have it"),
+        (
+            "{requestAdapter: async () => null}",
+            "gives this page no device. Chrome and Edge have it",
+        ),
         (
             "{requestAdapter: async () => ({info: {}, features: new Set(), limits: {}, "
             "requestDevice: async () => { throw new Error('too busy'); }})}",
