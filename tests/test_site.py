@@ -25,8 +25,24 @@ def test_page_is_silent_and_asks_nobody(open_page, site, page, kind, scheme):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_fits_a_phone(open_page, site, page):
-    opened = open_page(site["http"] + page, width=360)
-    assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+    """320 px are a small phone, and a desktop of 1280 at 400 %."""
+    opened = open_page(site["http"] + page, width=320)
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_paper_is_light_and_nothing_is_cut(open_page, site):
+    page = open_page(site["http"] + "book/03_softmax.html", scheme="dark")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    boxes = page.locator(".bd-article div.highlight pre, .hydra")
+    assert boxes.count() > 10
+    for box in boxes.all():
+        assert box.evaluate("e => !e.clientWidth || e.scrollWidth <= e.clientWidth")
+    inside = page.locator(".hydra").first.evaluate("e => getComputedStyle(e).breakInside")
+    assert inside == "avoid"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 @pytest.mark.parametrize("page", PAGES)
