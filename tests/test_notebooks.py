@@ -85,6 +85,8 @@ def test_nothing_is_given_away(path):
         assert folded == (cell.metadata.get("jupyter") == {"source_hidden": True})
         if cell.source.startswith("# @title Solution"):
             assert folded
+        if folded:  # a form without a title is a blank line
+            assert re.match("# @title .", cell.source), cell.source
     checked = [c for c in cells(path, "code") if "nbval-check-output" in c.metadata.get("tags", [])]
     stored = json.loads((ROOT / "tests" / "printed" / f"{path.stem}.json").read_text("utf-8"))
     assert len(stored) == len(checked) > 0

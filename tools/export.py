@@ -34,6 +34,9 @@ NAMED = re.compile(r"^\((?P<label>[\w-]+)\)=\n+(?P<heading>#+ (?P<title>.+))$", 
 ROLE = re.compile(r"\{(?P<name>[\w:]+)\}`(?:(?P<text>[^`<]+?) *<)?(?P<target>[^`<>]+)>?`")
 MATH = re.compile(r"\$\$.*?\$\$|\$[^$]+\$", re.DOTALL)
 ASIDES = {"warning", "note", "tip", "hint", "important", "caution", "admonition", "dropdown"}
+# What a folded cell shows, when the chapter gives it no title: a form without one is a blank line.
+SHOWN = (("Widget(", "the widget"), ("themed(", "the figure"), ("source(", "the code"))
+SHOWN = (*SHOWN, ("shader(", "the code"), ("", "the numbers"))
 # What must not be left: fences, options, roles, targets, cell breaks; links that lead nowhere.
 MYST = r"^:{3,}.*$|^`{3,}\{.*$|^:[\w-]+:.*$|\{[\w:]+\}`|^\([\w-]+\)=|^\+\+\+.*$|\$\$ *\([\w-]+\)"
 NOWHERE = r"\]\((?!https?://)[^)]*\)|\b(?:href|src)=[\"'](?!https?://)[^\"']*"
@@ -144,12 +147,15 @@ def fold(cell):
 
 
 def code(cell, solution: bool):
-    title = "Solution" if solution else cell.metadata.get("mystnb", {}).get("code_prompt_show")
-    made = nbformat.v4.new_code_cell((f"# @title {title}\n" if title else "") + cell.source)
     tags = cell.metadata.get("tags", [])
+    folded = solution or {"hide-input", "remove-input"} & {*tags}
+    title = "Solution" if solution else cell.metadata.get("mystnb", {}).get("code_prompt_show")
+    if folded and not title:
+        title = "Run this for " + next(what for name, what in SHOWN if name in cell.source)
+    made = nbformat.v4.new_code_cell((f"# @title {title}\n" if title else "") + cell.source)
     if "nbval-check-output" in tags:
         made.metadata["tags"] = ["nbval-check-output"]
-    return fold(made) if solution or {"hide-input", "remove-input"} & {*tags} else made
+    return fold(made) if folded else made
 
 
 def cells(source: list, page: str):
@@ -164,7 +170,7 @@ def cells(source: list, page: str):
         for gate in [*gates, None]:
             text = plain(cell.source[position : gate.start() if gate else None], page)
             if text and solution:
-                yield nbformat.v4.new_markdown_cell(folded("Solution", text))
+                yield nbformat.v4.new_markdown_cell(folded("Solution in words", text))
             elif text:
                 for part in re.split(r"\n(?=#{1,3} )", heading + text):
                     yield nbformat.v4.new_markdown_cell(part.strip("\n"))
