@@ -179,7 +179,7 @@ def test_a_number_by_keyboard(open_page, site, kind, width, scheme):
     expect(told).to_have_text(f"✗ {says}")
     expect(solution).not_to_have_attribute("inert", "")
     page.keyboard.press("ControlOrMeta+a")
-    page.keyboard.type("(2 + 4 + 6 + 8) / 4")
+    page.keyboard.type("(3 + 9 + 6 + 2) / 4")
     page.keyboard.press("Tab")
     expect(exercise.get_by_role("button", name="Check")).to_be_focused()
     page.keyboard.press("Space")
