@@ -18,6 +18,7 @@ from tools import imitate
 
 BOOK = ROOT / "book"
 CHAPTERS = sorted(BOOK.glob("[0-9][0-9]_*.md"))
+HINTS = ["First hint", "Second hint"]
 chapters = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda p: p.stem)
 
 
@@ -38,6 +39,9 @@ def test_chapter_has_exercises_with_checks_and_folded_solutions(chapter):
         question, answer = part.split(":::{solution-start}")
         assert re.search(r"^exercises\.\w+\(", question, re.MULTILINE), question[:80]
         assert re.search(r"^assert exercises\.\w+\(", answer, re.MULTILINE), answer[:80]
+        time = r"^\*\S.* (minutes?|hour), (easy|medium|hard)\.\*$"
+        assert len(re.findall(time, question, re.MULTILINE)) == 1, question[:80]
+        assert re.findall(r"^:::\{dropdown\} (.*)$", question, re.MULTILINE) == HINTS
 
 
 def test_every_toc_entry_has_a_file_and_every_chapter_an_entry():
