@@ -128,13 +128,16 @@
   // Each widget starts as soon as the parser is past it: the end of the page waits for scripts that
   // no widget needs, the largest of them for icons and mathematics.
   const shown = new Set();
+  const FOLLOWS = Node.DOCUMENT_POSITION_FOLLOWING;
   function sweep() {
-    const states = scripts("state");
     for (const script of scripts("view")) {
       const parsed = document.readyState !== "loading" || script.parentNode.nextSibling;
       if (!parsed || shown.has(script)) continue;
       shown.add(script);
-      for (const state of states) Object.assign(saved, JSON.parse(state.textContent).state);
+      // A state stands before its view; the next widget's may have come by half.
+      for (const state of scripts("state"))
+        if (state.compareDocumentPosition(script) & FOLLOWS)
+          Object.assign(saved, JSON.parse(state.textContent).state);
       show(script);
     }
   }
