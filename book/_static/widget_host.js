@@ -117,12 +117,27 @@
     const still = script.nextElementSibling; // what the build drew keeps the room until now
     if (still?.matches(".still")) still.replaceWith(el);
     else script.after(el);
-    await widget.render({ model, el });
+    try {
+      await widget.render({ model, el });
+    } catch (error) {
+      if (still?.matches(".still")) el.replaceWith(still);
+      throw error;
+    }
     el.append(problem);
     restore();
     running.add(model);
     el.dataset.ready = state.name;
     addEventListener("hashchange", restore);
+  }
+
+  /** A widget that cannot run leaves its picture, and says why. */
+  function failed(script, error) {
+    const said = document.createElement("p");
+    Object.assign(said, { className: "hydra-problem", role: "alert" });
+    const still = script.nextElementSibling;
+    said.textContent = `This widget does not run here: ${error.message}.`
+      + (still?.matches(".still") ? " Above is a picture of it." : "");
+    (still?.matches(".still") ? still : script).after(said);
   }
 
   // Each widget starts as soon as the parser is past it: the end of the page waits for scripts that
@@ -138,7 +153,7 @@
       for (const state of scripts("state"))
         if (state.compareDocumentPosition(script) & FOLLOWS)
           Object.assign(saved, JSON.parse(state.textContent).state);
-      show(script);
+      show(script).catch((error) => failed(script, error));
     }
   }
   const parsing = new MutationObserver(sweep);
