@@ -6,10 +6,11 @@ NumPy's. Values are looked at where a function says so, and then a meta tensor, 
 refused; shapes and dtypes are always looked at first.
 """
 
+import difflib
 import math
 import numbers
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,21 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
+
+
+def function(name: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} must be a function, got {shown(value)}")
+
+
+def one_of(name: str, value: Any, known: Collection[str]) -> None:
+    """One of these texts; a text that is none hears of the one that it resembles."""
+    if isinstance(value, str) and value in known:
+        return
+    near = difflib.get_close_matches(value, known, 1) if isinstance(value, str) else []
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    kinds = ", ".join(known) or "none"
+    raise ValueError(f"{name} must be one of {kinds}, got {shown(value)}{meant}")
 
 
 def instance(name: str, value: Any, kind: type) -> None:

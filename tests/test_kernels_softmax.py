@@ -102,12 +102,12 @@ BAD = [
     (
         (GOOD.double(),),
         TypeError,
-        "online_softmax takes scores in one of float16, bfloat16, float32, got torch.float64",
+        "online_softmax needs scores in one of float16, bfloat16, float32, got torch.float64",
     ),
     (
         (GOOD.clone().requires_grad_(),),
         ValueError,
-        "online_softmax has no gradient, got an input that requires one: detach it",
+        "scores must be detached, online_softmax having no gradient: got one that requires it",
     ),
 ]
 

@@ -132,7 +132,7 @@ def test_refused():
         keys_over_ranks(config, 5, 5, 0)
     with refuses(ValueError, "element must be a positive integer, got 0"):
         heads_over_ranks(config, 5, 2, element=0)
-    with refuses(ValueError, "queries must be a positive integer, got 1.5"):
+    with refuses(ValueError, "tokens must be a positive integer, got 1.5"):
         heads_over_ranks(config, 1.5, 2)
     with refuses(TypeError, "training must be True or False, got 1"):
         heads_over_ranks(config, 5, 2, training=1)

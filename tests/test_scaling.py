@@ -249,7 +249,7 @@ def test_scaling_holds_back_saturation():
         (
             lambda: sample_scores(0, 1, 3, generator=seeded()),
             ValueError,
-            "rows must be a positive integer, got 0",
+            "rows must be an integer from 1 to 100, got 0",
         ),
         (
             lambda: sample_scores(1, -1, 3, generator=seeded()),

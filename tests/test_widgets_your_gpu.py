@@ -43,7 +43,7 @@ def test_records_beside():
         ({"h": 17}, "h must be an integer from 1 to 16, got 17"),
         ({"measure": "all"}, "measure must be attention or matmul or sweep, got 'all'"),
         ({"cold": 1}, "cold must be False or True, got 1"),
-        ({"records": {"x": {}}}, "record 'x' lacks what, environment, rows; it has none"),
+        ({"records": {"x": {}}}, "records['x'] must have what, environment, rows, got none"),
     ],
 )
 def test_errors(settings, message):

@@ -100,7 +100,7 @@ def online_softmax(
         raise ValueError(
             f"scores must be (…, n), no axis of length 0, got shape {tuple(scores.shape)}"
         )
-    refuse_gradient("online_softmax", scores)
+    refuse_gradient("online_softmax", scores=scores)
     tau = torch.tensor(tau, dtype=torch.float32).item()  # what the kernel gets: may become 0 or ∞
     n = scores.shape[-1]
     rows = scores.reshape(-1, n)  # (..., n) -> (rows, n)

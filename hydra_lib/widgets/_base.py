@@ -16,7 +16,7 @@ import traitlets
 
 from hydra_lib.widgets._bundle import STATIC
 
-__all__ = ["MOST", "Setting", "SettingError", "Widget", "inside", "proposed"]
+__all__ = ["MOST", "Setting", "SettingError", "Text", "Widget", "inside", "proposed"]
 
 CSS = (STATIC / "ui.css").read_text(encoding="utf-8")
 MOST = 10**6  # a larger number says no more in a picture, and products of these stay finite
@@ -48,7 +48,7 @@ class Setting(traitlets.TraitType):
     def validate(self, obj, value):
         try:
             return self._fit(plain(value), self.shape)
-        except ValueError:
+        except (ValueError, RuntimeError):  # torch's own, of a tensor without values or not dense
             got = reprlib.repr(value)
             raise SettingError(f"{self.name} must be {self.expected()}, got {got}") from None
 
@@ -87,11 +87,20 @@ class Setting(traitlets.TraitType):
         return {**bounds, "options": encode(list(self.options)), "shape": list(self.shape)}
 
 
+class Text(traitlets.Unicode):
+    """A text; raises SettingError for anything else."""
+
+    def validate(self, obj, value):
+        if not isinstance(value, str):
+            raise SettingError(f"{self.name} must be a text, got {reprlib.repr(value)}")
+        return value
+
+
 class Widget(anywidget.AnyWidget):
     """A widget whose settings are checked; raises TypeError and AttributeError for unknown ones."""
 
     _css = CSS
-    name = traitlets.Unicode().tag(sync=True)
+    name = Text().tag(sync=True)
     """Key of the widget's setting in the URL fragment; give two widgets of a page two names."""
 
     limits = traitlets.Dict(read_only=True).tag(sync=True)

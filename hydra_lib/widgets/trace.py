@@ -6,7 +6,7 @@ import torch
 import traitlets
 
 from hydra_lib.attention import trace
-from hydra_lib.widgets._base import MOST, Setting, SettingError, Widget, proposed
+from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, Widget, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["TraceWidget"]
@@ -29,13 +29,13 @@ class TraceWidget(Widget):
     """
 
     _esm = bundle("trace_widget.js")
-    name = traitlets.Unicode("trace").tag(sync=True)
+    name = Text("trace").tag(sync=True)
     q = Setting([[0.0]], **MATRIX)
     k = Setting([[0.0]], **MATRIX)
     v = Setting([[0.0]], **MATRIX)
     mask = Setting(None, options=(True, False), allow_none=True, **SIZE)
     temperature = Setting(None, low=1e-6, high=MOST, options=(None, math.inf))
-    cell = traitlets.Unicode("").tag(sync=True)
+    cell = Text("").tag(sync=True)
 
     def __init__(self, q, k, v, mask=None, temperature=None, **traits):
         if mask is not None:
