@@ -59,8 +59,6 @@ OBJECTS = {
     AttentionSize: lambda: AttentionSize(1, 2, 3, 4),
     BilinearAlgorithm: lambda: STRASSEN,
 }
-
-
 CHECKS = [f"hydra_lib.exercises.{chapter}" for chapter in CHAPTERS]
 
 
@@ -76,7 +74,10 @@ def public():
     seen = set()
     for module in rooms():
         for name in module.__all__:
-            thing = getattr(module, name)
+            try:
+                thing = getattr(module, name)
+            except ImportError:  # a room that needs a later torch than the core
+                continue
             told = inspect.isclass(thing) and issubclass(thing, tuple | Exception)
             if not callable(thing) or told or thing in seen:
                 continue
@@ -279,6 +280,7 @@ def refusal(name, seed):
     return None, names
 
 
+@pytest.mark.filterwarnings("ignore:All-NaN slice")  # Triton's interpreter, of a kernel's NaN
 @pytest.mark.parametrize("name", CALLABLES)
 def test_every_call_is_answered_or_refused_clearly(name, monkeypatch):
     monkeypatch.setattr(roofline, "CPU_SIZES", (2**10, 8))

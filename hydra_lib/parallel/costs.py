@@ -81,7 +81,8 @@ def keys_over_ranks(
     Cost(flops=96.0, bytes=64.0, messages=4)
     """
     _checks.instance("config", config, HeadConfig)
-    ranks = _checks.integer("ranks", ranks)
+    ranks, queries = _checks.integer("ranks", ranks), _checks.integer("queries", queries)
+    keys, batch = _checks.integer("keys", keys), _checks.integer("batch", batch)
     counted = config.flops(queries, keys, batch)
     size = 4 * batch * config.n_heads * queries * (config.head_dim + 2)
     sent, messages = _ring(size, ranks)
