@@ -39,6 +39,7 @@ from hydra_lib.timing import (
     roofline,
 )
 from hydra_lib.toy import Reader, ToyModel, ablate, corpus
+from hydra_lib.widgets import head_viewer
 from hydra_lib.widgets._base import Setting, Widget
 from tests.refusal import unhooked
 
@@ -274,18 +275,19 @@ def refusal(name, seed):
         except FailedCheckError:
             pass  # which is what the reader asked for: that a function is wrong
         except (TypeError, ValueError) as error:
-            return error, names
-        finally:
             assert time.process_time() - start < 1
+            return error, names
     return None, names
 
 
 @pytest.mark.filterwarnings("ignore:All-NaN slice")  # Triton's interpreter, of a kernel's NaN
 @pytest.mark.parametrize("name", CALLABLES)
 def test_every_call_is_answered_or_refused_clearly(name, monkeypatch):
+    # A right answer is to come soon, too.
     monkeypatch.setattr(roofline, "CPU_SIZES", (2**10, 8))
+    monkeypatch.setattr(head_viewer, "_held_out", lambda: corpus(2, 47, seed=0))
 
-    @settings(max_examples=settings.default.max_examples // 4, database=None, derandomize=True)
+    @settings(max_examples=settings.default.max_examples // 5, database=None, derandomize=True)
     @given(st.integers(0, 2**32))
     def fuzz(seed):
         error, names = refusal(name, seed)
