@@ -40,7 +40,7 @@ from hydra_lib.timing import (
 )
 from hydra_lib.toy import Reader, ToyModel, ablate, corpus
 from hydra_lib.widgets import head_viewer
-from hydra_lib.widgets._base import Setting, Widget
+from hydra_lib.widgets._base import Data, Setting, Text, Widget
 from tests.refusal import unhooked
 
 
@@ -223,8 +223,8 @@ def parameters(thing):
             more = ["budget"] if p.name == "how" else []
             if widget:
                 traits = thing.class_traits().items()
-                more = [n for n, t in traits if isinstance(t, Setting) and not t.read_only]
-                more += ["name"]
+                kinds = Setting | Text | Data
+                more = [n for n, t in traits if isinstance(t, kinds) and not t.read_only]
             new = [inspect.Parameter(n, p.KEYWORD_ONLY, default=None) for n in more]
             found |= {p.name: p for p in new if p.name not in found}
     return found

@@ -171,6 +171,7 @@ def _prepare(
     for name, kernel in kernels.items():
         _checks.instance(name, kernel, Rung)
     _checks.instance("size", size, AttentionSize)
+    _checks.instance("dtype", dtype, torch.dtype)
     _checks.flag("backward", backward)
     if tensors is not None and (not isinstance(tensors, tuple) or len(tensors) != 4):
         raise ValueError(f"tensors must be q, k, v, gradient, got {_checks.shown(tensors)}")

@@ -44,7 +44,7 @@ class SentenceWidget(Widget):
 
     def __init__(self, controls=("rule",), **traits):
         super().__init__(**traits)
-        self.set_trait("controls", list(controls))
+        self.set_trait("controls", controls)
 
     @traitlets.validate("q", "k", "head")
     def _check_fit(self, proposal):

@@ -5,7 +5,7 @@ from typing import Any
 import traitlets
 
 from hydra_lib.records import check
-from hydra_lib.widgets._base import Setting, Text, Widget
+from hydra_lib.widgets._base import Data, Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["YourGpuWidget"]
@@ -44,7 +44,7 @@ class YourGpuWidget(Widget):
     pipeline = Setting(False, **SWITCH)
     one_sample = Setting(False, **SWITCH)
     recorded: traitlets.List = traitlets.List(read_only=True).tag(sync=True)
-    result = traitlets.Dict().tag(sync=True)
+    result = Data().tag(sync=True)
 
     def __init__(self, records: dict[str, dict] | None = None, **traits: Any):
         super().__init__(**traits)
