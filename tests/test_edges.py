@@ -309,9 +309,10 @@ def test_the_fuzz_can_fail():
 
 def test_every_room_is_called():
     found = {name.removeprefix("hydra_lib.") for name in CALLABLES}
-    rooms = {name.partition(".")[0] for name in found if name.partition(".")[2]}
-    assert rooms >= set(hydra_lib._ROOMS)
+    assert {f"hydra_lib.{room}" for room in hydra_lib._ROOMS} <= {m.__name__ for m in rooms()}
     assert {"boltzmann.entropy", "toy.clone", "heads.HeadConfig", "timing.bench"} <= found
     assert {"multihead.MultiHeadAttention.trace", "toy.ToyModel.forward"} <= found
     assert {"exercises.softmax.rival", "timing.mistakes.make_all"} <= found
-    assert {"kernels.flash_attention", "matmul.BilinearAlgorithm.parse"} <= found
+    assert {"matmul.BilinearAlgorithm.parse", "widgets.TraceWidget"} <= found
+    # What needs a later torch than the core is missing only where that is.
+    assert ("kernels.flash_attention" in found) == hasattr(pytest.importorskip("triton"), "knobs")
