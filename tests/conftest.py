@@ -21,6 +21,7 @@ from playwright.sync_api import expect
 
 # A busy machine is no falsifying example.
 settings.register_profile("unhurried", deadline=None)
+settings.register_profile("thorough", deadline=None, max_examples=750)
 settings.load_profile("unhurried")
 
 # Without a GPU, Triton's kernels are interpreted; it asks when it is first imported.

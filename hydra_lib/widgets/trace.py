@@ -6,7 +6,7 @@ import torch
 import traitlets
 
 from hydra_lib.attention import trace
-from hydra_lib.widgets._base import MOST, Setting, SettingError, Widget, proposed
+from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, Widget, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["TraceWidget"]
@@ -32,14 +32,14 @@ class TraceWidget(Widget):
     """
 
     _esm = bundle("trace_widget.js")
-    name = traitlets.Unicode("trace").tag(sync=True)
+    name = Text("trace").tag(sync=True)
     q = Setting([[0.0]], **MATRIX)
     k = Setting([[0.0]], **MATRIX)
     v = Setting([[0.0]], **MATRIX)
     mask = Setting(None, options=(True, False), allow_none=True, **SIZE)
     temperature = Setting(None, low=1e-6, high=MOST, options=(None, math.inf))
-    words = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
-    cell = traitlets.Unicode("").tag(sync=True)
+    words = traitlets.List(Text(), read_only=True).tag(sync=True)
+    cell = Text("").tag(sync=True)
 
     def __init__(self, q, k, v, mask=None, temperature=None, words=(), **traits):
         if mask is not None:
@@ -48,7 +48,8 @@ class TraceWidget(Widget):
             if all(own in (1, size) for own, size in zip(mask.shape, sizes, strict=True)):
                 mask = mask.expand(sizes)
         super().__init__(q=q, k=k, v=v, mask=mask, temperature=temperature, **traits)
-        if not all(isinstance(word, str) for word in words):
+        strings = isinstance(words, list | tuple) and all(isinstance(w, str) for w in words)
+        if not strings:
             raise TypeError(f"words must be a list of str, got {words!r}")
         if words and not len(words) == len(self.q) == len(self.k):
             sizes = f"{len(self.q)} queries and {len(self.k)} keys"
