@@ -128,3 +128,11 @@ def test_bad_input(device, arguments, error, message):
     first, *rest = arguments
     with refuses(error, message):
         online_softmax(first if isinstance(first, list) else first.to(device), *rest)
+
+
+@devices
+def test_an_infinite_score_makes_its_row_nan_without_a_word(device):
+    s = torch.tensor([[math.inf, -math.inf, 0.0], [0.0, -math.inf, 0.0]], device=device)
+    p = online_softmax(s)
+    assert p[0].isnan().any()
+    assert p[1].tolist() == [0.5, 0, 0.5]

@@ -1,9 +1,10 @@
 """What every kernel's wrapper does before and around a launch."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 import torch
 import triton
 
@@ -77,8 +78,11 @@ def dot_precision(dtype: torch.dtype) -> str:
 
 
 def on(device: torch.device) -> AbstractContextManager:
-    """Triton launches on the current device, which need not be the tensors'."""
-    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+    """Triton launches on the current device, which need not be the tensors'.
+
+    A GPU does not warn of ∞ − ∞, and neither does the interpreter, which is NumPy.
+    """
+    return torch.cuda.device(device) if device.type == "cuda" else np.errstate(all="ignore")
 
 
 def tuned(

@@ -87,7 +87,7 @@ class AttentionSize:
         seed = _checks.integer("seed", seed, 0)
         generator = torch.Generator(check_device(device)).manual_seed(seed)
         shape = (self.B, self.T, self.d_model)
-        _checks.fits("T", *shape)
+        _checks.fits("B, T and d_model of size", *shape)
         wide = [torch.randn(shape, generator=generator, device=device).to(dtype) for _ in range(4)]
         heads = [split_heads(x, self.h) for x in wide]
         return tuple(x.contiguous() if packed else x for x in heads)
