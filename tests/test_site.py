@@ -35,6 +35,7 @@ def test_page_fits_a_phone(open_page, site, page):
 
 def test_paper_is_light_and_nothing_is_cut(open_page, site):
     page = open_page(site["http"] + "book/03_softmax.html", scheme="dark")
+    page.set_viewport_size({"width": 560, "height": 800})  # A5, or A4 at a larger type
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("document.documentElement.dataset.theme") == "light"

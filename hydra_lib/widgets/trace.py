@@ -48,8 +48,7 @@ class TraceWidget(Widget):
             if all(own in (1, size) for own, size in zip(mask.shape, sizes, strict=True)):
                 mask = mask.expand(sizes)
         super().__init__(q=q, k=k, v=v, mask=mask, temperature=temperature, **traits)
-        strings = isinstance(words, list | tuple) and all(isinstance(w, str) for w in words)
-        if not strings:
+        if not (isinstance(words, list | tuple) and all(isinstance(w, str) for w in words)):
             raise TypeError(f"words must be a list of str, got {words!r}")
         if words and not len(words) == len(self.q) == len(self.k):
             sizes = f"{len(self.q)} queries and {len(self.k)} keys"
