@@ -151,7 +151,7 @@ def test_threads_are_torchs_and_numpys_stay(monkeypatch):
 
 @pytest.mark.parametrize(
     ("side", "dtype", "device"),
-    [(255, torch.float32, "cpu"), (999, torch.int64, "cpu"), (999, torch.float32, "cuda")],
+    [(511, torch.float32, "cpu"), (999, torch.int64, "cpu"), (999, torch.float32, "cuda")],
 )
 def test_torch_without_a_question(monkeypatch, side, dtype, device):
     monkeypatch.setattr(blas, "_race", lambda *_: pytest.fail("asked"))
@@ -171,7 +171,7 @@ def test_the_faster_one_wins(monkeypatch, winner):
     monkeypatch.setattr(blas, "multiply", multiply)
     assert blas._race.__wrapped__(torch.float32, 1) == winner
     monkeypatch.setattr(blas, "_race", lambda *_: winner)
-    assert blas.fastest(257, 256, 256, torch.float32, CPU) == winner
+    assert blas.fastest(513, 512, 512, torch.float32, CPU) == winner
 
 
 def test_without_openblas(without):

@@ -20,8 +20,8 @@ __all__ = ["check_library", "fastest", "libraries", "multiply"]
 
 TORCH, OPENBLAS = "torch", "OpenBLAS"
 
-# Fewer multiplications than this take less than a millisecond, and are not worth the question.
-LARGE = 256**3
+# Fewer multiplications than this take a few milliseconds, and are not worth the question.
+LARGE = 512**3
 
 LETTERS = {torch.float32: "s", torch.float64: "d"}
 
@@ -56,9 +56,9 @@ def fastest(m: int, k: int, n: int, dtype: torch.dtype, device: torch.device) ->
     """The library for a product of (m, k) with (k, n): on a CPU the one that is faster here.
 
     Small products, other dtypes than float32 and float64 and other devices are torch's. The first
-    larger product of a dtype and number of threads has both libraries multiply 512 × 512 ones,
-    eight times in turn: about a tenth of a second, once in a process. The better of the best times
-    wins.
+    larger product of a dtype and number of threads has both libraries multiply 1023 × 1023 ones,
+    three times in turn, on which libraries differ more than on rounder sides: a few tenths of a
+    second, once in a process. The better of the best times wins.
 
     >>> fastest(3, 5, 7, torch.float32, torch.device("cpu"))
     'torch'
@@ -167,11 +167,10 @@ def _openblas() -> dict[str, Any]:
 @functools.cache
 def _race(dtype: torch.dtype, threads: int) -> str:
     """The faster library for a dtype, with as many threads as there now are."""
-    a, b, out = torch.ones(3, 512, 512, dtype=dtype, device="cpu")
+    a, b, out = torch.ones(3, 1023, 1023, dtype=dtype, device="cpu")
     best = dict.fromkeys(libraries(), float("inf"))
-    for _ in range(8):
-        for library in best:
-            start = time.perf_counter()
-            multiply(library, a, b, out)
-            best[library] = min(best[library], time.perf_counter() - start)
+    for _, library in itertools.product(range(3), best):
+        start = time.perf_counter()
+        multiply(library, a, b, out)
+        best[library] = min(best[library], time.perf_counter() - start)
     return min(best, key=lambda library: best[library])
