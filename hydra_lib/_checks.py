@@ -6,10 +6,11 @@ NumPy's. Values are looked at where a function says so, and then a meta tensor, 
 refused; shapes and dtypes are always looked at first.
 """
 
+import difflib
 import math
 import numbers
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,21 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def function(name: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} must be a function, got {shown(value)}")
+
+
+def one_of(name: str, value: Any, known: Collection[str]) -> None:
+    """One of these texts; a text that is none hears of the one that it resembles."""
+    if isinstance(value, str) and value in known:
+        return
+    near = difflib.get_close_matches(value, known, 1) if isinstance(value, str) else []
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    kinds = ", ".join(known) or "none"
+    raise ValueError(f"{name} must be one of {kinds}, got {shown(value)}{meant}")
+
+
 def instance(name: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
@@ -135,12 +151,10 @@ def broadcast(*shapes: tuple[int, ...]) -> bool:
 
 
 def fits(name: str, *sizes: int) -> None:
-    """Refuse a size for which there is not even an address space, before any work."""
-    try:
-        torch.empty(sizes, device="cpu")
-    except (RuntimeError, TypeError):
+    """Refuse more than 2³¹ numbers, which are gigabytes and seconds, before any work."""
+    if math.prod(sizes) > 2**31:
         numbers = " · ".join(map(shown, sizes))
-        raise ValueError(f"{name} must leave room in memory, got {numbers} numbers") from None
+        raise ValueError(f"{name} must make at most 2³¹ numbers, got {numbers}")
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:

@@ -7,8 +7,9 @@ from typing import Any
 def shape_table(steps: Any) -> str:
     """Names and shapes, as text."""
     wide = max(map(len, steps._fields))
-    rows = zip(steps._fields, steps, strict=True)
-    return "\n".join(f"{name:<{wide}}  {tuple(tensor.shape)}" for name, tensor in rows)
+    shapes = [tuple(getattr(x, "shape", ())) for x in steps]  # whatever it holds, it can be shown
+    rows = zip(steps._fields, shapes, strict=True)
+    return "\n".join(f"{name:<{wide}}  {shape}" for name, shape in rows)
 
 
 def html_table(steps: Any, *formulas: str) -> str:

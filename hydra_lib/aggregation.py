@@ -84,6 +84,7 @@ def decay(length: int, rate: float | int) -> Float[torch.Tensor, "T T"]:
     if not 0 <= rate <= 1:
         raise ValueError(f"rate must lie between 0 and 1, got {rate!r}")
     allowed = causal_mask(length)
+    length = len(allowed)  # Python's own, whatever integer came
     steps_back = torch.arange(length)[:, None] - torch.arange(length)  # (T, T): i − j
     powers = torch.full((), rate, dtype=torch.get_default_dtype()) ** steps_back.clamp(min=0)
     weights = powers * allowed

@@ -153,7 +153,7 @@ def trace(
     return Trace(*(x.to(dtype) for x in (scores, scaled, masked, weights, weights @ v)))
 
 
-def check_inputs(q, k, v, mask, causal, temperature, values=True) -> float | int:
+def check_inputs(q, k, v, mask, causal, temperature, values=True) -> float:
     """Refuse bad input, return the temperature; ``values`` for a caller that looks at them."""
     for name, x in (("q", q), ("k", k), ("v", v)):
         _checks.tensor(name, x)
@@ -169,7 +169,7 @@ def check_inputs(q, k, v, mask, causal, temperature, values=True) -> float | int
     batch = _check_shapes(tuple(q.shape), tuple(k.shape), tuple(v.shape))
     if temperature is None:
         temperature = math.sqrt(q.shape[-1])
-    elif not (temperature := _checks.number("temperature", temperature)) >= 0:
+    elif not (temperature := float(_checks.number("temperature", temperature))) >= 0:
         raise ValueError(f"temperature must lie in [0, ∞], got {temperature}")
     if mask is not None:
         check_mask(mask, (*batch, q.shape[-2], k.shape[-2]), q.device)

@@ -24,6 +24,9 @@ __all__ = ["COLORS", "Picture", "figure", "matrices", "themed"]
 COLORS = ("#1a8cab", "#d9822b", "#8f63b8", "#5c8f3a", "#c24d6b")
 """Line colours that keep their contrast on white and on near-black."""
 
+DIGITS = 17  # no double has more that say anything
+MOST = 100  # axes along a side; drawing more takes minutes
+
 
 class Picture:
     """An SVG with a text alternative, shown by Jupyter and by the published page."""
@@ -52,7 +55,8 @@ def figure(
     Raises TypeError for an option that is none; ValueError for rows and columns that are no
     positive integers, and for a size that is not positive and finite.
     """
-    rows, columns = _checks.integer("rows", rows), _checks.integer("columns", columns)
+    rows = _checks.integer("rows", rows, 1, MOST)
+    columns = _checks.integer("columns", columns, 1, MOST)
     for name, inches in (("width", width), ("height", height)):
         if not _checks.finite(name, inches) > 0:
             raise ValueError(f"{name} must be positive, in inches, got {inches}")
@@ -108,7 +112,7 @@ def matrices(
     matrix is a torch tensor or a NumPy array of real numbers.
 
     Raises TypeError for other items; ValueError for no matrix at all, one that has not two axes or
-    no entries, ``digits`` below 0, and a ``highlight`` that is no row of all.
+    no entries, ``digits`` outside 0 … 17, and a ``highlight`` that is no row of all.
 
     >>> import torch
     >>> matrices(("weights", torch.eye(2)), alt="the identity")
@@ -117,8 +121,8 @@ def matrices(
     tables = [item if isinstance(item, str) else _table(item) for item in items]
     heights = [t[1].shape[0] for t in tables if not isinstance(t, str)]
     if not heights:
-        raise ValueError("expected a matrix to draw, (title, matrix), got none")
-    digits = _checks.integer("digits", digits, 0)
+        raise ValueError("items must hold a matrix to draw, (title, matrix), got none")
+    digits = _checks.integer("digits", digits, 0, DIGITS)
     if highlight is not None:
         highlight = _checks.integer("highlight", highlight, 0, min(heights[0], heights[-1]) - 1)
     widths = [0.5 if isinstance(t, str) else t[1].shape[1] for t in tables]
@@ -162,18 +166,21 @@ def matrices(
 
 def _table(item: object) -> tuple[str, torch.Tensor]:
     match item:
-        case (str(title), torch.Tensor() | np.ndarray() as matrix):
-            matrix = torch.as_tensor(matrix)
+        case (str(title), np.ndarray(dtype=dtype) as matrix) if dtype.kind in "biufc":
+            matrix = torch.from_numpy(matrix.copy())
+        case (str(title), torch.Tensor() as matrix):
+            _checks.tensor("items", matrix)
+            _checks.has_values(("items", matrix))
         case _:
             raise TypeError(
-                "expected signs and (title, matrix) pairs, the matrix a tensor or an array, got "
+                "items must be signs and (title, matrix) pairs, the matrix a tensor or array, got "
                 f"{_checks.shown(item)}"
             )
     if matrix.is_complex():
-        raise TypeError(f"{title!r} must hold real numbers, got {matrix.dtype}")
+        raise TypeError(f"items, {title!r}: must hold real numbers, got {matrix.dtype}")
     if matrix.ndim != 2 or not matrix.numel():
         got = tuple(matrix.shape)
-        raise ValueError(f"{title!r} must have two axes and an entry, got shape {got}")
+        raise ValueError(f"items, {title!r}: must have two axes and an entry, got shape {got}")
     return title, matrix.detach().double()
 
 

@@ -20,8 +20,7 @@ def causal_mask(length: int) -> Bool[torch.Tensor, "T T"]:
     ``mask[i, j] = (j ≤ i)``, with query position i and key position j of a sequence of
     T = ``length`` positions.
 
-    Raises ValueError when ``length`` is not a positive integer, or T² booleans do not fit in
-    memory.
+    Raises ValueError when ``length`` is not a positive integer, or T² is more than 2³¹.
     Source: the decoder mask of Vaswani et al. (2017), *Attention Is All You Need*, section 3.2.3.
 
     >>> causal_mask(3).int()
@@ -38,8 +37,8 @@ def window_mask(length: int, width: int) -> Bool[torch.Tensor, "T T"]:
     ``mask[i, j] = (i − width < j ≤ i)`` for a sequence of T = ``length`` positions. A width of T
     or more is the causal mask.
 
-    Raises ValueError when either number is not a positive integer. Cost: T² booleans, and a
-    ValueError when they do not fit in memory.
+    Raises ValueError when either number is not a positive integer, or T² is more than 2³¹. Cost:
+    T² booleans.
     Source: the sliding window of Beltagy, Peters and Cohan (2020), *Longformer*.
 
     >>> window_mask(4, 2).int()
@@ -62,7 +61,8 @@ def padding_mask(lengths: Integer[torch.Tensor, " B"], length: int) -> Bool[torc
 
     ``lengths`` holds B integers of any width, between 0 and T = ``length``; a sequence of length 0
     has only fully masked rows. Raises TypeError for lengths that are not a tensor of integers,
-    ValueError for lengths that are not one axis, fall outside 0 … T, or are on the meta device.
+    ValueError for lengths that are not one axis, fall outside 0 … T, or are on the meta device,
+    and when B·T is more than 2³¹.
     Cost: B·T booleans.
 
     >>> padding_mask(torch.tensor([1, 3]), 3).int()
@@ -74,7 +74,7 @@ def padding_mask(lengths: Integer[torch.Tensor, " B"], length: int) -> Bool[torc
     if lengths.ndim != 1:
         raise ValueError(f"lengths must have one axis, (B,), got shape {tuple(lengths.shape)}")
     length = _checks.integer("length", length)
-    _checks.fits("length", length)
+    _checks.fits("length", len(lengths), length)
     _checks.has_values(("lengths", lengths))
     wide = lengths.long()  # a small integer type may not hold ``length``
     if ((wide < 0) | (wide > length)).any():

@@ -35,8 +35,7 @@ def shader(name: str) -> "Markdown":
 
     folder = Path(__file__).parent / "widgets" / "static"
     known = sorted(path.stem for path in folder.glob("*.wgsl"))
-    if name not in known:
-        raise ValueError(f"expected a kernel among {', '.join(known)}; got {_checks.shown(name)}")
+    _checks.one_of("name", name, known)
     return Markdown(f"```wgsl\n{(folder / name).with_suffix('.wgsl').read_text('utf-8')}```")
 
 
@@ -46,7 +45,8 @@ def _bare(thing: Callable) -> str:
     except (TypeError, OSError):
         got = type(thing).__name__
         raise TypeError(
-            f"expected a function or a class written in Python, got {got} {_checks.shown(thing)}"
+            "things must be functions or classes written in Python, got "
+            f"{got} {_checks.shown(thing)}"
         ) from None
     lines = code.splitlines()
     documented = (ast.FunctionDef, ast.ClassDef)

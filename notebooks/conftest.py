@@ -1,19 +1,40 @@
-"""The notebooks hold no outputs; nbval compares with what ``make sync`` stored beside the tests."""
+"""What nbval compares with lies beside the tests; the folded solutions are executed, too.
+
+The notebooks hold no outputs: ``make sync`` stored what the checked cells print. The solutions are
+text in them, and run after the last cell.
+"""
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
-from nbformat.v4 import new_output
+from nbformat.v4 import new_code_cell, new_output
+from nbval.plugin import IPyNbCell
+
+from tools.export import solutions
 
 PRINTED = Path(__file__).parents[1] / "tests" / "printed"
 
 
 def pytest_collection_modifyitems(items):
     here = Path(__file__).parent
-    for stem in {item.path.stem for item in items if item.path.parent == here}:
-        checked = [i for i in items if i.path == here / f"{stem}.ipynb" and i.options["check"]]
-        stored = json.loads((PRINTED / f"{stem}.json").read_text("utf-8"))
+    for path in {item.path for item in items if item.path.parent == here}:
+        own = [item for item in items if item.path == path]
+        checked = [item for item in own if item.options["check"]]
+        stored = json.loads((PRINTED / f"{path.stem}.json").read_text("utf-8"))
         for item, lines in zip(checked, stored, strict=True):
             text = "".join(line + "\n" for line in lines)
             item.cell.outputs = [new_output("stream", name="stdout", text=text)]
             item.cell.execution_count = 1  # nbval takes a cell without one for never run
+        added = [
+            IPyNbCell.from_parent(
+                own[0].parent,
+                name=f"Solution {number}",
+                cell_num=len(own) + number,
+                cell=new_code_cell(source),
+                options=defaultdict(bool),
+            )
+            for number, source in enumerate(solutions(own[0].parent.nb))
+        ]
+        after = items.index(own[-1]) + 1
+        items[after:after] = added

@@ -21,6 +21,7 @@ from playwright.sync_api import expect
 
 # A busy machine is no falsifying example.
 settings.register_profile("unhurried", deadline=None)
+settings.register_profile("thorough", deadline=None, max_examples=750)
 settings.load_profile("unhurried")
 
 # Without a GPU, Triton's kernels are interpreted; it asks when it is first imported.
@@ -225,11 +226,16 @@ def in_javascript(module, expression, cases):
 
     Computed by the Node that Playwright brings along: a module without a DOM needs no browser.
     """
-    from playwright._impl._driver import compute_driver_executable
-
     from hydra_lib.widgets._bundle import bundle
 
-    task = {"source": bundle(module), "expression": expression, "cases": cases}
+    return in_node(bundle(module), expression, cases)
+
+
+def in_node(source, expression, cases):
+    """The same for the text of a module."""
+    from playwright._impl._driver import compute_driver_executable
+
+    task = {"source": source, "expression": expression, "cases": cases}
     node, _ = compute_driver_executable()
     about = {"input": json.dumps(task), "capture_output": True, "encoding": "utf-8"}
     done = subprocess.run([node, "-e", RUN], **about)

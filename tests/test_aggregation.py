@@ -1,5 +1,6 @@
 """Fixed weights: the hand-computed products, the loops, and what bad input is told."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -13,7 +14,7 @@ from hydra_lib import (
     running_sum,
     window_mean,
 )
-from tests.refusal import refuses
+from tests.refusal import refuses, unhooked
 
 lengths = st.integers(1, 13)
 
@@ -115,3 +116,8 @@ INNER = "expected weights (…, Tq, Tk) and values (…, Tk, d_v) with the same 
 def test_bad_input(call, error, message):
     with refuses(error, message):
         call()
+
+
+def test_decay_takes_the_integers_of_numpy():
+    with unhooked():
+        assert torch.equal(decay(np.array(3), 0.5), decay(3, 0.5))

@@ -513,7 +513,7 @@ def test_bad_input(arguments, error, message):
     [
         (0.0, JUMP + "0.0"),
         (1e-320, JUMP + "1e-320"),
-        (-1, "temperature must lie in [0, ∞], got -1"),
+        (-1, "temperature must lie in [0, ∞], got -1.0"),
     ],
 )
 def test_bad_temperatures(temperature, message):

@@ -14,9 +14,11 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
+from tools import imitate
 
 BOOK = ROOT / "book"
 CHAPTERS = sorted(BOOK.glob("[0-9][0-9]_*.md"))
+HINTS = ["First hint", "Second hint"]
 chapters = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda p: p.stem)
 
 
@@ -37,6 +39,9 @@ def test_chapter_has_exercises_with_checks_and_folded_solutions(chapter):
         question, answer = part.split(":::{solution-start}")
         assert re.search(r"^exercises\.\w+\(", question, re.MULTILINE), question[:80]
         assert re.search(r"^assert exercises\.\w+\(", answer, re.MULTILINE), answer[:80]
+        time = r"^\*\S.* (minutes?|hour), (easy|medium|hard)\.\*$"
+        assert len(re.findall(time, question, re.MULTILINE)) == 1, question[:80]
+        assert re.findall(r"^:::\{dropdown\} (.*)$", question, re.MULTILINE) == HINTS
 
 
 def test_every_toc_entry_has_a_file_and_every_chapter_an_entry():
@@ -95,6 +100,55 @@ def test_the_replacement_test_can_fail(tmp_path):
     assert stricter != config
     (project / "pyproject.toml").write_text(stricter, "utf-8")
     assert "numpy" in would_install(tmp_path, project, {"torch": "2.4.0", "numpy": "1.26.0"})
+
+
+# --- the notebooks with other versions -----------------------------------------------------------
+
+
+def required(path):
+    """Name to version of the pins in a file."""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)$", path.read_text("utf-8"), re.MULTILINE))
+
+
+def test_the_oldest_versions_are_those_of_the_project():
+    config = (ROOT / "pyproject.toml").read_text("utf-8")
+    block = re.search(r"^dependencies = \[(.*?)^\]", config, re.MULTILINE | re.DOTALL)[1]
+    admitted = dict(re.findall(r'"(\w+)>=([\d.]+)"', block))
+    oldest = required(ROOT / "tools" / "oldest.txt")
+    assert set(oldest) == set(admitted)
+    for name, version in admitted.items():
+        assert (oldest[name] + ".0").startswith(version + "."), name
+
+
+def test_colab_is_imitated_with_its_python():
+    weekly = yaml.safe_load((ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8"))
+    places = weekly["jobs"]["elsewhere"]["strategy"]["matrix"]["include"]
+    assert {p["versions"]: p["python"] for p in places} == {"colab": "3.13", "oldest": "3.10"}
+    assert all((ROOT / "tools" / f"{p['versions']}.txt").exists() for p in places)
+    actions = re.findall(r"uses: (\S+)", (ROOT / ".github/workflows/weekly.yml").read_text("utf-8"))
+    pinned = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    assert actions
+    assert all(action in pinned for action in actions)
+
+
+BEFORE = {"torch": "torch==2.11.0", "numpy": "numpy==2.1.3"}
+BROUGHT = {"hydra_lib": "hydra_lib @ git+file://localhost/x", "jaxtyping": "jaxtyping==1"}
+
+
+def test_what_the_first_cell_may_change():
+    imitate.refuse_changes(BEFORE, BEFORE | BROUGHT)
+    for after, said in (
+        (BEFORE, r"added \[\]"),
+        (BEFORE | BROUGHT | {"scipy": "scipy==1"}, "'scipy'"),
+        (BEFORE | BROUGHT | {"numpy": "numpy==2.4"}, "numpy==2.1.3 -> numpy==2.4"),
+        (BROUGHT | {"numpy": "numpy==2.1.3"}, "torch==2.11.0 -> None"),
+    ):
+        with pytest.raises(SystemExit, match=said):
+            imitate.refuse_changes(BEFORE, after)
+
+
+def test_the_first_cell_is_tried_with_this_checkout():
+    assert f'"hydra_lib @ git+file://localhost{ROOT}"' in imitate.first_cell()
 
 
 # --- the build ----------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_matrices_shade_by_share_of_the_largest():
 
 
 GOOD = ("x", torch.ones(2, 3))
-PAIRS = "expected signs and (title, matrix) pairs, the matrix a tensor or an array, got "
+PAIRS = "items must be signs and (title, matrix) pairs, the matrix a tensor or array, got "
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ PAIRS = "expected signs and (title, matrix) pairs, the matrix a tensor or an arr
         (
             lambda: matrices(alt="x"),
             ValueError,
-            "expected a matrix to draw, (title, matrix), got none",
+            "items must hold a matrix to draw, (title, matrix), got none",
         ),
         (
             lambda: matrices("=", alt="x"),
             ValueError,
-            "expected a matrix to draw, (title, matrix), got none",
+            "items must hold a matrix to draw, (title, matrix), got none",
         ),
         (lambda: matrices(3, alt="x"), TypeError, PAIRS + "3"),
         (lambda: matrices(torch.ones(1), alt="x"), TypeError, PAIRS + "tensor([1.])"),
@@ -102,30 +102,30 @@ PAIRS = "expected signs and (title, matrix) pairs, the matrix a tensor or an arr
         (
             lambda: matrices(("x", torch.ones(2)), alt="x"),
             ValueError,
-            "'x' must have two axes and an entry, got shape (2,)",
+            "items, 'x': must have two axes and an entry, got shape (2,)",
         ),
         (
             lambda: matrices(("x", torch.ones(0, 2)), alt="x"),
             ValueError,
-            "'x' must have two axes and an entry, got shape (0, 2)",
+            "items, 'x': must have two axes and an entry, got shape (0, 2)",
         ),
         (
             lambda: matrices(("x", torch.ones(2, 2) * 1j), alt="x"),
             TypeError,
-            "'x' must hold real numbers, got torch.complex64",
+            "items, 'x': must hold real numbers, got torch.complex64",
         ),
         (
             lambda: matrices(GOOD, alt="x", digits=-1),
             ValueError,
-            "digits must be an integer, 0 or more, got -1",
+            "digits must be an integer from 0 to 17, got -1",
         ),
         (
             lambda: matrices(GOOD, ("y", torch.ones(1, 3)), alt="x", highlight=1),
             ValueError,
             "highlight must be an integer from 0 to 0, got 1",
         ),
-        (lambda: figure(0), ValueError, "rows must be a positive integer, got 0"),
-        (lambda: figure(1, "2"), ValueError, "columns must be a positive integer, got '2'"),
+        (lambda: figure(0), ValueError, "rows must be an integer from 1 to 100, got 0"),
+        (lambda: figure(1, "2"), ValueError, "columns must be an integer from 1 to 100, got '2'"),
         (lambda: figure(width=-1), ValueError, "width must be positive, in inches, got -1"),
         (lambda: figure(height=torch.inf), ValueError, "height must be finite, got inf"),
         (
@@ -143,19 +143,19 @@ PAIRS = "expected signs and (title, matrix) pairs, the matrix a tensor or an arr
         (
             lambda: source(len),
             TypeError,
-            "expected a function or a class written in Python, got builtin_function_or_method "
-            "<built-in function len>",
+            "things must be functions or classes written in Python, got "
+            "builtin_function_or_method <built-in function len>",
         ),
         (
             lambda: shader("../ui"),
             ValueError,
-            "expected a kernel among attention_fused, attention_mix, attention_scores, "
-            "attention_softmax, copy, matmul_blocked, matmul_naive, matmul_tiled; got '../ui'",
+            "name must be one of attention_fused, attention_mix, attention_scores, "
+            "attention_softmax, copy, matmul_blocked, matmul_naive, matmul_tiled, got '../ui'",
         ),
         (
             lambda: source(3),
             TypeError,
-            "expected a function or a class written in Python, got int 3",
+            "things must be functions or classes written in Python, got int 3",
         ),
     ],
 )

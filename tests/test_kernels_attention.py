@@ -209,7 +209,7 @@ def test_launch_grid():
 
 Q, K = torch.ones(2, 3, 5, 16), torch.ones(2, 3, 7, 16)
 SHAPES = "expected q (B, h, Tq, d_k), k and v (B, h, Tk, d_k), no axis of length 0, got"
-ONE_DTYPE = "flash_attention takes q and k and v in one of float16, bfloat16, float32, got"
+ONE_DTYPE = "flash_attention needs q and k and v in one of float16, bfloat16, float32, got"
 BAD = [
     ((Q, Q, K), ValueError, f"{SHAPES} (2, 3, 5, 16), (2, 3, 5, 16) and (2, 3, 7, 16)"),
     ((Q, K[:1], K[:1]), ValueError, f"{SHAPES} (2, 3, 5, 16), (1, 3, 7, 16) and (1, 3, 7, 16)"),
@@ -300,7 +300,7 @@ def test_a_mask_is_not_taken_for_causal():
 def test_a_device_without_triton():
     meta = torch.ones(1, 1, 2, 16, device="meta")
     message = (
-        "flash_attention is a Triton kernel and runs on CUDA, its tensors are on meta; to run it "
+        "flash_attention is a Triton kernel and needs q and k and v on CUDA, got meta; to run it "
         "on the CPU, slowly, set TRITON_INTERPRET=1 before Triton is first imported"
     )
     with refuses(NoCudaError, message):

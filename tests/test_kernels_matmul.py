@@ -70,13 +70,13 @@ BAD = [
     (
         (GOOD[0], GOOD[1].half()),
         TypeError,
-        "tiled_matmul takes a and b in one of float16, bfloat16, float32, got torch.float32, "
+        "tiled_matmul needs a and b in one of float16, bfloat16, float32, got torch.float32, "
         "torch.float16",
     ),
     (
         [x.double() for x in GOOD],
         TypeError,
-        "tiled_matmul takes a and b in one of float16, bfloat16, float32, got torch.float64, "
+        "tiled_matmul needs a and b in one of float16, bfloat16, float32, got torch.float64, "
         "torch.float64",
     ),
     (
@@ -99,7 +99,7 @@ def test_bad_input(device, arguments, error, message):
 def test_no_gradient_is_lost(device):
     a, b = (x.to(device) for x in GOOD)
     a = a.clone().requires_grad_()
-    message = "tiled_matmul has no gradient, got an input that requires one: detach it"
+    message = "a must be detached, tiled_matmul having no gradient: got one that requires it"
     with refuses(ValueError, message):
         tiled_matmul(a, b)
     with torch.no_grad():

@@ -70,6 +70,16 @@ def test_temperatures_beyond_float32(device):
 
 
 @devices
+@pytest.mark.parametrize("n", [2, 9000])  # in one tile, and in more
+def test_scores_further_apart_than_float32_reaches(device, n):
+    far = torch.full((1, n), 2e38, device=device)
+    far[:, 0] = -2e38
+    for tau in (1e38, math.inf, 0):
+        found, exact = online_softmax(far, tau), probabilities(far.double(), tau)
+        torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=0)
+
+
+@devices
 def test_any_strides(device):
     s = random(17, 3, 5, device=device)
     for view in (s.permute(1, 2, 0), s.permute(2, 1, 0), s[::2, 1].T, s[0, 0].expand(4, 5)):
@@ -102,12 +112,12 @@ BAD = [
     (
         (GOOD.double(),),
         TypeError,
-        "online_softmax takes scores in one of float16, bfloat16, float32, got torch.float64",
+        "online_softmax needs scores in one of float16, bfloat16, float32, got torch.float64",
     ),
     (
         (GOOD.clone().requires_grad_(),),
         ValueError,
-        "online_softmax has no gradient, got an input that requires one: detach it",
+        "scores must be detached, online_softmax having no gradient: got one that requires it",
     ),
 ]
 
@@ -118,3 +128,11 @@ def test_bad_input(device, arguments, error, message):
     first, *rest = arguments
     with refuses(error, message):
         online_softmax(first if isinstance(first, list) else first.to(device), *rest)
+
+
+@devices
+def test_an_infinite_score_makes_its_row_nan_without_a_word(device):
+    s = torch.tensor([[math.inf, -math.inf, 0.0], [0.0, -math.inf, 0.0]], device=device)
+    p = online_softmax(s)
+    assert p[0].isnan().any()
+    assert p[1].tolist() == [0.5, 0, 0.5]

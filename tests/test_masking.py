@@ -1,12 +1,14 @@
 """Masks by hand, how they combine, and what bad input is told."""
 
+import time
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_lib import apply_mask, causal_mask, padding_mask, window_mask
-from tests.refusal import refuses
+from tests.refusal import refuses, unhooked
 
 INF = torch.inf
 
@@ -125,7 +127,7 @@ def test_bad_input(call, error, message):
 
 
 def test_padding_refuses_a_length_beyond_memory():
-    with refuses(ValueError, f"length must leave room in memory, got {2**62} numbers"):
+    with refuses(ValueError, f"length must make at most 2³¹ numbers, got 1 · {2**62}"):
         padding_mask(torch.tensor([1]), 2**62)
 
 
@@ -134,3 +136,11 @@ def test_padding_stays_on_the_device_of_the_lengths():
     with torch.device("meta"):  # the only second device that every machine has
         mask = padding_mask(lengths, 3)
     assert mask.tolist() == [[[True, True, False]]]
+
+
+def test_a_mask_of_gigabytes_is_refused_before_any_work():
+    for call in (lambda: causal_mask(10**5), lambda: padding_mask(torch.ones(4).long(), 10**9)):
+        start = time.perf_counter()
+        with unhooked(), pytest.raises(ValueError, match=r"^length must make at most 2³¹ numbers"):
+            call()
+        assert time.perf_counter() - start < 0.1

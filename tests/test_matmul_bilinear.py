@@ -82,9 +82,9 @@ def test_compose_does_not_wrap():
     assert compose(large, large).U.item() == 2**14
     huge = BilinearAlgorithm(*(np.array([[[x]]]) for x in (2**32, 1, 1)))
     assert compose(huge, one).U.item() == 2**32
-    with refuses(ValueError, "expected coefficients whose products 64 bits hold"):
+    with refuses(ValueError, "products of outer and inner must fit in 64 bits, got larger ones"):
         compose(huge, BilinearAlgorithm(*(np.array([[[x]]]) for x in (2**31, 1, 1))))
-    with refuses(TypeError, "expected two BilinearAlgorithms, got int"):
+    with refuses(TypeError, "inner must be a BilinearAlgorithm, got int"):
         compose(one, 3)
 
 
@@ -283,12 +283,12 @@ def zeros(*shapes, dtype=np.int64):
         (
             zeros((7, 2, 3), (7, 3, 5), (7, 2, 5), dtype=np.float64),
             TypeError,
-            "expected arrays of signed integers, got float64, float64, float64",
+            "U, V and W must be arrays of signed integers, got float64, float64, float64",
         ),
         (
             [[[[1]]], np.ones((1, 1, 1), bool), np.ones((1, 1, 1), np.uint8)],
             TypeError,
-            "expected arrays of signed integers, got list, bool, uint8",
+            "U, V and W must be arrays of signed integers, got list, bool, uint8",
         ),
         (
             zeros((7, 2, 0), (7, 0, 5), (7, 2, 5)),
@@ -326,7 +326,7 @@ def test_factors_that_do_not_fit(factors, error, message):
     ("a", "b"), [((3, 2), (2, 2)), ((2, 3), (3, 2)), ((2, 2), (2, 3)), ((1, 2, 2), (2, 2))]
 )
 def test_sides_that_do_not_divide(a, b):
-    message = f"expected sides that 2, 2 and 2 divide, got {a} and {b}"
+    message = f"sides of a and b must be multiples of 2, 2 and 2, got {a} and {b}"
     with refuses(ValueError, message):
         STRASSEN.multiply(np.ones(a), np.ones(b))
 

@@ -22,7 +22,7 @@ def test_product_shape(a, b, shape):
 
 
 def test_product_shape_refuses():
-    message = "expected leading axes that broadcast, got (7, 2, 3) and (11, 3, 5)"
+    message = "leading axes of a and b must broadcast, got (7, 2, 3) and (11, 3, 5)"
     with refuses(ValueError, message):
         product_shape(torch.ones(7, 2, 3), torch.ones(11, 3, 5))
 
@@ -40,22 +40,22 @@ def test_empty():
         (
             torch.empty(2, 5, dtype=torch.float64),
             TypeError,
-            "expected out of dtype torch.float32, got torch.float64",
+            "out must be torch.float32 like a, got torch.float64",
         ),
         (
             torch.empty(5, 2),
             ValueError,
-            "expected out of shape (2, 5) on cpu, got (5, 2) on cpu",
+            "out must have shape (2, 5) on cpu, got (5, 2) on cpu",
         ),
         (
             torch.empty(2, 5, device="meta"),
             ValueError,
-            "expected out of shape (2, 5) on cpu, got (2, 5) on meta",
+            "out must have shape (2, 5) on cpu, got (2, 5) on meta",
         ),
         (
             torch.empty(5).expand(2, 5),
             ValueError,
-            "out must not overlap a, b or itself in memory",
+            "out must not overlap a, b or itself, got memory that does",
         ),
     ],
 )
@@ -64,7 +64,7 @@ def test_check_out_refuses(out, error, message):
         check_out(out, torch.ones(2, 3), torch.ones(3, 5))
 
 
-OVERLAP = "out must not overlap a, b or itself in memory"
+OVERLAP = "out must not overlap a, b or itself, got memory that does"
 
 
 @pytest.mark.parametrize("start", [0, 1, 8])

@@ -27,8 +27,9 @@ def test_a_product_that_is_not_used():
 
 
 ONE = "p1 = a11 b11"
-PRODUCT = "expected a line like 'p1 = (a11 + a22) b11', got "
-RESULT = "expected a line like 'c11 = p1 - p2', got "
+PRODUCT = "products must be lines like 'p1 = (a11 + a22) b11', got "
+TWICE = "products must have each name once, got "
+RESULT = "results must be lines like 'c11 = p1 - p2', got "
 BAD = [
     ("a11 b11", "c11 = p1", PRODUCT + "'a11 b11'"),
     ("p1 = a11 b11 + a12 b21", "c11 = p1", PRODUCT + "'p1 = a11 b11 + a12 b21'"),
@@ -51,14 +52,22 @@ BAD = [
     (ONE, "c11 = q1 + p1", RESULT + "'c11 = q1 + p1'"),
     (ONE, "c11 = p1 2", RESULT + "'c11 = p1 2'"),
     (ONE, "c11 = p1 p1", RESULT + "'c11 = p1 p1'"),
-    (f"{ONE}; p1 = a12 b21", "c11 = p1", "expected each name once, got 'p1 = a12 b21'"),
-    ("p1 = (a11 - a11) b11", "c11 = p1", "expected each name once, got 'p1 = (a11 - a11) b11'"),
-    ("p1 = a11 (b11 + b11)", "c11 = p1", "expected each name once, got 'p1 = a11 (b11 + b11)'"),
-    (ONE, "c11 = p1 + p1", "expected each name once, got 'c11 = p1 + p1'"),
-    (ONE, "c11 = p1; c11 = -p1", "expected each name once, got 'c11 = -p1'"),
-    (ONE, "c11 = p2", "expected products p1 to p1, got p2"),
-    ("p1 = a11 b11; p3 = a12 b21", "c11 = p1", "expected products p1 to p2, got p3"),
-    ("p100000000 = a11 b11", "c11 = p100000000", "expected products p1 to p1, got p100000000"),
+    (f"{ONE}; p1 = a12 b21", "c11 = p1", TWICE + "'p1 = a12 b21'"),
+    (
+        "p1 = (a11 - a11) b11",
+        "c11 = p1",
+        TWICE + "'p1 = (a11 - a11) b11'",
+    ),
+    (
+        "p1 = a11 (b11 + b11)",
+        "c11 = p1",
+        TWICE + "'p1 = a11 (b11 + b11)'",
+    ),
+    (ONE, "c11 = p1 + p1", "results must have each name once, got 'c11 = p1 + p1'"),
+    (ONE, "c11 = p1; c11 = -p1", "results must have each name once, got 'c11 = -p1'"),
+    (ONE, "c11 = p2", "products must be p1 to p1, got p2"),
+    ("p1 = a11 b11; p3 = a12 b21", "c11 = p1", "products must be p1 to p2, got p3"),
+    ("p100000000 = a11 b11", "c11 = p100000000", "products must be p1 to p1, got p100000000"),
 ]
 
 
@@ -71,6 +80,6 @@ def test_refuses(products, results, message):
 
 
 def test_refuses_what_is_no_text():
-    message = "expected products and results as text, got NoneType and str"
+    message = "products and results must be text, got NoneType and str"
     with refuses(TypeError, message):
         BilinearAlgorithm.parse(None, "c11 = p1")

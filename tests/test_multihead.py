@@ -419,7 +419,7 @@ def test_the_global_generator_is_the_default():
         (
             lambda: MultiHeadAttention(HeadConfig(10**9, 8)),
             ValueError,
-            "config must leave room in memory, got 1000000000 · 1000000000 numbers",
+            "config must make at most 2³¹ numbers, got 1000000000 · 1000000000",
         ),
         (
             lambda: MultiHeadAttention.from_torch(nn.Linear(4, 4)),

@@ -19,6 +19,7 @@ from tools import export
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]
+CHAPTERS = [p for p in NOTEBOOKS if p.stem[0].isdigit()]
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 
 # Whatever a reader without MyST would see as a riddle. Written anew, not taken from the derivation.
@@ -77,32 +78,46 @@ def test_the_marker_count_counts():
 
 @every_notebook
 def test_nothing_is_given_away(path):
-    """No outputs; every solution is closed; what nbval compares lies beside the tests."""
+    """No outputs; no solution is a cell; what nbval compares lies beside the tests."""
     for cell in cells(path, "code"):
         assert cell.outputs == []
         assert cell.execution_count is None
         folded = cell.metadata.get("cellView") == "form"
         assert folded == (cell.metadata.get("jupyter") == {"source_hidden": True})
-        if cell.source.startswith("# @title Solution"):
-            assert folded
+        assert "assert exercises." not in cell.source  # that is a solution
+        if folded:  # a form without a title is a blank line
+            assert re.match("# @title .", cell.source), cell.source
     checked = [c for c in cells(path, "code") if "nbval-check-output" in c.metadata.get("tags", [])]
     stored = json.loads((ROOT / "tests" / "printed" / f"{path.stem}.json").read_text("utf-8"))
     assert len(stored) == len(checked) > 0
     assert all(stored)
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in NOTEBOOKS if p.stem[0].isdigit()], ids=lambda p: p.stem
-)
-def test_each_exercise_is_followed_by_a_solution_that_is_executed(path):
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_each_exercise_is_followed_by_a_solution_that_is_closed_and_executed(path):
     text = (ROOT / "book" / f"{path.stem}.md").read_text("utf-8")
     parts = re.split(r"^### Exercise \d+\.\d+", as_text(path), flags=re.MULTILINE)[1:]
     assert len(parts) == text.count(":::{exercise-start}") >= 4
-    for part in parts:
-        question, solution, answer = part.partition("# @title Solution\n")
-        assert solution
+    executed = export.solutions(nbformat.read(path, as_version=4))  # see notebooks/conftest.py
+    assert len(executed) == len(parts)
+    for part, code in zip(parts, executed, strict=True):
+        question, _, answer = part.partition("<details>\n<summary><b>Solution</b></summary>")
         assert re.search(r"^exercises\.\w+\(", question, re.MULTILINE), question
-        assert re.search(r"^assert exercises\.\w+\(", answer, re.MULTILINE), answer
+        assert re.search(r"^assert exercises\.\w+\(", code, re.MULTILINE), code
+        assert "assert exercises." not in question
+        assert answer.count("assert exercises.") == code.count("assert exercises.")
+        assert answer.count("</details>") == 1
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_every_widget_has_a_name_and_python_talks_to_one(path):
+    code = [cell.source for cell in cells(path, "code")]
+    made = re.findall(r"^(.*)\b\w+Widget\(", "\n".join(code), re.MULTILINE)
+    assert made
+    assert all(re.fullmatch(r"\w+ = ", before) for before in made), made
+    talks = [c for c in code if c.startswith("# Python and the widget share their settings")]
+    assert len(talks) == 1
+    assert re.search(r"^w\.\w+.* = ", talks[0], re.MULTILINE)
 
 
 def as_text(path):

@@ -1,6 +1,7 @@
 """Costs: by hand, against the code while it runs, and on 1,024 ranks that exist in name only."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from hydra_lib import HeadConfig, MultiHeadAttention
+from hydra_lib import HeadConfig, MultiHeadAttention, parallel
 from hydra_lib.parallel import (
     Collectives,
     Cost,
@@ -132,7 +133,7 @@ def test_refused():
         keys_over_ranks(config, 5, 5, 0)
     with refuses(ValueError, "element must be a positive integer, got 0"):
         heads_over_ranks(config, 5, 2, element=0)
-    with refuses(ValueError, "queries must be a positive integer, got 1.5"):
+    with refuses(ValueError, "tokens must be a positive integer, got 1.5"):
         heads_over_ranks(config, 1.5, 2)
     with refuses(TypeError, "training must be True or False, got 1"):
         heads_over_ranks(config, 5, 2, training=1)
@@ -145,3 +146,11 @@ def test_refused():
         seconds(cost, 1, 1, -1)
     with refuses(TypeError, "cost must be a Cost, got tuple"):
         seconds((1, 2, 3), 1, 1)
+
+
+def test_an_older_torch_is_told_which_it_must_be(monkeypatch):
+    monkeypatch.delitem(sys.modules, "hydra_lib.parallel.heads")
+    monkeypatch.setitem(sys.modules, "torch.distributed.tensor", None)
+    said = r"^shard_heads needs torch 2\.5 or later with distributed, got "
+    with pytest.raises(ImportError, match=said):
+        parallel.__getattr__("shard_heads")

@@ -257,7 +257,7 @@ def test_a_function_that_ranks_cannot_import(monkeypatch):
     for function in (lambda mesh: mesh, functools.partial(parallel_jobs.raises)):
         with unhooked(), pytest.raises(ValueError, match=f"^{text}"):
             run(function, 2)
-    with refuses(TypeError, "function must be a function, got int"):
+    with refuses(TypeError, "function must be a function, got 2"):
         run(2, 2)
 
     def of_a_notebook(mesh):

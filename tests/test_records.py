@@ -20,8 +20,7 @@ def test_records_by_prefix():
 def test_known_but_not_measured_is_told_from_unknown():
     assert record("gpu-nvidia-imagined") is None
     text = (
-        "expected a record among attention, heads, ladder, page, parallel, strassen; "
-        "got 'strasen'; "
+        "name must be one of attention, heads, ladder, page, parallel, strassen, got 'strasen'; "
         "did you mean 'strassen'?"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
@@ -34,9 +33,10 @@ def test_groups():
     made = pair_record()
     assert group(made, "g") == made["rows"][:2]
     assert group(made, "training") == made["rows"][2:]
-    with pytest.raises(ValueError, match=r"^expected a group among g, training; got 'trainings'$"):
+    text = "name must be one of g, training, got 'trainings'; did you mean 'training'?"
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         group(made, "trainings")
-    with pytest.raises(ValueError, match=r"^expected a group among none; got 'g'$"):
+    with pytest.raises(ValueError, match=r"^name must be one of none, got 'g'$"):
         group(made | {"rows": []}, "g")
 
 

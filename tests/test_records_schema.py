@@ -42,19 +42,18 @@ COPY = ("ceilings", "float32", "copy")
 FIRST, SECOND, TRAINING = ("rows", 0), ("rows", 1), ("rows", 2)
 WRONG = {
     " must be a dictionary, got None": None,
-    " lacks environment, rows; it has what": {"what": "x"},
-    " lacks what, environment, rows; it has none": {},
-    " may have what, environment, rows, ceilings, settings, checks, mistakes, missing; got date": (
-        changed((), date="2026-01-02")
-    ),
+    " must have environment, rows, got what": {"what": "x"},
+    " must have what, environment, rows, got none": {},
+    " must have only what, environment, rows, ceilings, settings, checks, mistakes, missing, "
+    "got date": (changed((), date="2026-01-02")),
     ": what must be a text, got ''": changed((), what=""),
     ": rows must be a list, got {}": changed((), rows={}),
     ": missing must be a list, got None": changed((), missing=None),
     ": settings must be a dictionary, got 3": changed((), settings=3),
-    ": environment lacks tf32; it has device, cpu, threads, versions, date": (
+    ": environment must have tf32, got device, cpu, threads, versions, date": (
         changed(("environment",), tf32=...)
     ),
-    ": environment may have device, cpu, threads, tf32, versions, date; got unit": (
+    ": environment must have only device, cpu, threads, tf32, versions, date, got unit": (
         changed(("environment",), unit="s")
     ),
     ": environment: device must be a text, got None": changed(("environment",), device=None),
@@ -69,14 +68,14 @@ WRONG = {
     ": environment: date must be an ISO 8601 date, got 'today'": (
         changed(("environment",), date="today")
     ),
-    ": ceilings, float32 lacks copy; it has matmul": changed(COPY[:2], copy=...),
+    ": ceilings, float32 must have copy, got matmul": changed(COPY[:2], copy=...),
     ": ceilings, float32, copy: bytes must be a number above 0, got None": changed(
         COPY, bytes=None
     ),
     ": ceilings, float32, copy must have p20 ≤ p50 ≤ p80, got [2.0, 1.0, 1.1]": (
         changed(COPY, p20=2.0, p80=1.1)
     ),
-    ": row 2 lacks group; it has seeds": changed(TRAINING, group=...),
+    ": row 2 must have group, got seeds": changed(TRAINING, group=...),
     ": row 2: group must be a text, got 3": changed(TRAINING, group=3),
     ": row 0: p50 must be a number above 0, got None": changed(FIRST, p50=None),
     ": row 0: p50 must be a number above 0, got nan": changed(FIRST, p50=float("nan")),
@@ -104,9 +103,9 @@ WRONG = {
     ": row 0: p50 must be a number above 0, got inf": changed(FIRST, p50=float("inf")),
     ": row 0: p50 must be a number above 0, got True": changed(FIRST, p50=True),
     ": row 0: levels must be an integer of at least 0, got 2.5": changed(FIRST, levels=2.5),
-    ": ceilings, float32 may have copy, matmul; got tf32": changed(COPY[:2], tf32={}),
-    ": ceilings, float32, copy may have dtype, p20, p50, p80, samples, flops, bytes, spread, flush;"
-    " got unit": changed(COPY, unit="s"),
+    ": ceilings, float32 must have only copy, matmul, got tf32": changed(COPY[:2], tf32={}),
+    ": ceilings, float32, copy must have only dtype, p20, p50, p80, samples, flops, bytes, spread, "
+    "flush, got unit": changed(COPY, unit="s"),
 }
 
 
@@ -131,11 +130,11 @@ def test_a_timing_has_all_its_fields_and_no_others():
     whole = pair_record()["rows"][0]
     sizes = {"B", "h", "T", "head_dim"}
     for field in whole.keys() - sizes - {"group", "kernel", "p50"}:
-        with pytest.raises(ValueError, match=f"^record: row 0 lacks {field}; it has group, "):
+        with pytest.raises(ValueError, match=f"^record: row 0 must have {field}, got group, "):
             check(changed(FIRST, **{field: ...}))
     for field in ("kernel", "p50"):  # what is left tells that it is a timing
-        with pytest.raises(ValueError, match=f"^record: row 0 lacks {field}; it has group, "):
+        with pytest.raises(ValueError, match=f"^record: row 0 must have {field}, got group, "):
             check(changed(FIRST, **{field: ...}))
     for field in ("unit", "tflop_per_s", "length"):
-        with pytest.raises(ValueError, match=f"^record: row 0 may have .*; got {field}$"):
+        with pytest.raises(ValueError, match=f"^record: row 0 must have only .*, got {field}$"):
             check(changed(FIRST, **{field: 1}))

@@ -295,7 +295,7 @@ def test_scaling_holds_back_saturation():
         (
             lambda: sample_scores(10**6, 10**6, 3, generator=seeded()),
             ValueError,
-            "rows, keys and d_k must leave room in memory, got 1000000 · 1000000 · 3 numbers",
+            "rows, keys and d_k must make at most 2³¹ numbers, got 1000000 · 1000000 · 3",
         ),
         (lambda: saturation(torch.zeros(3), "1"), TypeError, "tau must be a number, got str"),
         (

@@ -1,11 +1,14 @@
 """Every page of the built site: silent, self-contained, and no wider than a phone."""
 
+import http.server
 import re
+import threading
+import time
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import SITE
+from tests.conftest import SITE, VIEWS
 
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html"))
 PAGES = PAGES or ["index.html"]
@@ -25,8 +28,25 @@ def test_page_is_silent_and_asks_nobody(open_page, site, page, kind, scheme):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_fits_a_phone(open_page, site, page):
-    opened = open_page(site["http"] + page, width=360)
-    assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+    """320 px are a small phone, and a desktop of 1280 at 400 %."""
+    opened = open_page(site["http"] + page, width=320)
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_paper_is_light_and_nothing_is_cut(open_page, site):
+    page = open_page(site["http"] + "book/03_softmax.html", scheme="dark")
+    page.set_viewport_size({"width": 560, "height": 800})  # A5, or A4 at a larger type
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    boxes = page.locator(".bd-article div.highlight pre, .hydra")
+    assert boxes.count() > 10
+    for box in boxes.all():
+        assert box.evaluate("e => !e.clientWidth || e.scrollWidth <= e.clientWidth")
+    inside = page.locator(".hydra").first.evaluate("e => getComputedStyle(e).breakInside")
+    assert inside == "avoid"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -43,6 +63,11 @@ def test_hints_and_solutions_are_closed_until_they_are_asked_for(open_page, site
     opened = open_page(site["http"] + page)
     solutions = opened.locator(".solution")
     assert solutions.count() >= 4
+    for answer in opened.locator(".exercise form.answer").all():
+        answer.locator("input").first.press("Space")  # ticks a box; a field wants a number
+        for field in answer.get_by_role("textbox").all():
+            field.fill("0.3")
+        answer.get_by_role("button").click()
     for solution in solutions.all():
         inside = solution.locator("div.cell").first
         expect(inside).to_be_hidden()
@@ -80,3 +105,36 @@ def test_the_silence_test_hears(open_page, site):
     assert any("Content Security Policy" in problem for problem in heard)
     assert "request to http://127.0.0.2/elsewhere" in heard
     assert "failed: http://127.0.0.2/elsewhere" in heard
+
+
+@pytest.fixture
+def halting():
+    """An address where a page arrives in two pieces, cut inside the state of its last widget."""
+    whole = (SITE / "book" / "03_softmax.html").read_bytes()
+    at = whole.rindex(b"widget-state+json") + 500
+
+    class Halting(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            if self.path.endswith("03_softmax.html"):
+                self.wfile.write(whole[:at])
+                self.wfile.flush()
+                time.sleep(1)
+                self.wfile.write(whole[at:])
+            else:
+                self.wfile.write((SITE / self.path.split("/html/")[1].split("?")[0]).read_bytes())
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Halting)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/html/book/03_softmax.html"
+    server.shutdown()
+    server.server_close()
+
+
+def test_widgets_start_though_the_page_halts_on_its_way(open_page, halting):
+    page = open_page(halting)
+    assert page.locator("[data-ready]").count() == page.locator(VIEWS).count() >= 2

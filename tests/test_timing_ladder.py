@@ -80,20 +80,21 @@ def test_by_hand(attend):
             "(2, 3, 7, 5) torch.float64 on cpu, ",
         ),
         (lambda *x: [y[:, :0] for y in x], "(2, 0, 7, 5) torch.float32 on cpu, " * 3),
-        (lambda *x: [y.int() for y in x], "(2, 3, 7, 5) torch.int32 on cpu, " * 3),
     ],
 )
 def test_what_no_rung_takes(name, change, got):
     text = (
-        "expected q, k and v of one shape (B, h, T, d_k), floating dtype and device, "
-        f"no axis of length 0; got {got.removesuffix(', ')}"
+        "q, k, v must be of one shape (B, h, T, d_k), dtype and device, no axis of length 0, "
+        f"got {got.removesuffix(', ')}"
     )
     for call in (LADDER[name].attend, lambda *x: refusal(name, *x)):
         with refuses(ValueError, text):
             call(*change(*heads()))
+        q, k, v = heads()
         with refuses(TypeError, "k must be a torch tensor, got ndarray"):
-            q, k, v = heads()
             call(q, k.numpy(), v)
+        with refuses(TypeError, "v must be floating point, got torch.int32"):
+            call(q, k, v.int())
 
 
 def test_the_rungs_stand_in_order():
@@ -176,7 +177,7 @@ def test_reasons_are_the_kernels_own(monkeypatch):
 
 
 def test_a_name_that_is_no_rung():
-    text = f"expected one of {', '.join(LADDER)}; got 'SDPA'"
+    text = f"name must be one of {', '.join(LADDER)}, got 'SDPA'; did you mean 'SDPA math'?"
     with refuses(ValueError, text):
         refusal("SDPA", *heads())
 

@@ -39,20 +39,20 @@ def test_every_mistake_can_be_made_on_a_cpu(name):
 
 
 def test_tf32_is_of_cuda_only():
-    text = "TF32 is a format of CUDA devices: got cpu"
+    text = "device must be CUDA, which alone has TF32, got cpu"
     with pytest.raises(NoCudaError, match=f"^{text}$"):
         MISTAKES["TF32"]("cpu")
 
 
 def test_threads_are_of_the_cpu_only():
-    with pytest.raises(ValueError, match=r"^threads are counted on the CPU: got cuda$"):
+    with pytest.raises(ValueError, match=r"^device must be .* got cuda$"):
         MISTAKES["threads"]("cuda")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 @pytest.mark.parametrize("name", [n for n in MISTAKES if n != "threads"])
 def test_cuda_without_cuda(name):
-    text = f"asked for cuda, but torch {torch.__version__} sees no CUDA device"
+    text = "device must be one of 0 CUDA devices that torch sees, got cuda"
     with pytest.raises(NoCudaError, match=f"^{re.escape(text)}$"):
         MISTAKES[name]("cuda")
     with pytest.raises(NoCudaError):
@@ -74,7 +74,7 @@ def test_all_of_them_and_the_reasons(monkeypatch):
     made, reasons = make_all()
     assert [x.name for x in made] == ["fine"]
     assert reasons == {
-        "TF32": "TF32 is a format of CUDA devices: got cpu",
+        "TF32": "device must be CUDA, which alone has TF32, got cpu",
         "broken": "no such clock",
     }
 
@@ -118,7 +118,7 @@ def test_neighbours_work_and_leave(monkeypatch):
     started, start = [], clock.subprocess.Popen
     keep = lambda *a, **k: started.append(start(*a, **k)) or started[-1]  # noqa: E731
     monkeypatch.setattr(clock.subprocess, "Popen", keep)
-    with clock.neighbours("cpu"):
+    with clock.neighbours(torch.device("cpu")):
         assert started[0].poll() is None
     assert started[0].poll() is not None
 

@@ -58,7 +58,7 @@ def test_argument_sets():
 @pytest.mark.parametrize(
     ("inputs", "error", "text"),
     [
-        ([], EmptyWorkloadError, "nothing to time: inputs is an empty list"),
+        ([], EmptyWorkloadError, "inputs must hold something to time, got an empty list"),
         (
             [(1,), torch.ones(1)],
             TypeError,
@@ -91,11 +91,11 @@ def test_a_function_that_returns_nothing_to_wait_for(value, kind):
 
 def test_zero_size_work_is_refused_before_it_starts():
     called = []
-    text = "nothing to time: an argument of f has shape (3, 0)"
+    text = "an argument of f must have an element, got shape (3, 0)"
     with pytest.raises(EmptyWorkloadError, match=f"^{re.escape(text)}$"):
         first_call("f", called.append, (torch.ones(2), np.ones((3, 0))), set())
     assert not called
-    text = "nothing to time: a result of f has shape (0, 2)"
+    text = "a result of f must have an element, got shape (0, 2)"
     with pytest.raises(EmptyWorkloadError, match=f"^{re.escape(text)}$"):
         first_call("f", lambda: (1, torch.ones(0, 2)), (), set())
 
@@ -112,15 +112,15 @@ def test_device_of():
 @pytest.mark.parametrize(
     ("used", "asked", "text"),
     [
-        (["meta"], None, "can time work on the CPU or on one CUDA device, got meta"),
+        (["meta"], None, "fn must work on the CPU or on one CUDA device, got meta"),
         (
             ["cuda:0", "cpu", "cuda:1"],
             None,
-            "can time work on the CPU or on one CUDA device, got cuda:0, cuda:1",
+            "fn must work on the CPU or on one CUDA device, got cuda:0, cuda:1",
         ),
-        (["cpu"], "cuda", "asked to time work on cuda, but it ran on cpu"),
-        (["cpu", "cuda:0"], "cpu", "asked to time work on cpu, but it ran on cuda:0"),
-        (["cuda:0"], "cuda:1", "asked to time work on cuda:1, but it ran on cuda:0"),
+        (["cpu"], "cuda", "device must be cpu, where it ran, got cuda"),
+        (["cpu", "cuda:0"], "cpu", "device must be cuda:0, where it ran, got cpu"),
+        (["cuda:0"], "cuda:1", "device must be cuda:0, where it ran, got cuda:1"),
     ],
 )
 def test_device_of_refuses(used, asked, text):

@@ -483,3 +483,37 @@ def test_long_and_wide_links(widget_page):
     expect(page.locator("td")).to_have_count(16 * 16 + 2 * 16 * 8)
     drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+# --- a widget that cannot run ---------------------------------------------------------------------
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        ("export default { render() { throw new Error('no such state') } };", "no such state"),
+        ("throw new Error('not in this browser');", "not in this browser"),
+    ],
+)
+def test_a_widget_that_fails_leaves_its_picture_and_says_why(chromium, module, reason):
+    from tests.conftest import HOST
+
+    states = {"broken": module, "whole": "export default { render({ el }) { el.append('here') } };"}
+    mime = "application/vnd.jupyter.widget"
+    body = f"<!doctype html><title>broken</title><script>{HOST.read_text('utf-8')}</script>"
+    for name, source in states.items():
+        state = {"state": {name: {"state": {"_esm": source, "name": name}}}}
+        body += f"<div><script type='{mime}-state+json'>{json.dumps(state)}</script></div>"
+        view = json.dumps({"model_id": name})
+        body += f"<div><script type='{mime}-view+json'>{view}</script>"
+        body += "<div class=still>a picture</div></div>"
+    page = chromium.new_page()
+    page.route("**/*", lambda route: route.fulfill(body=body, content_type="text/html"))
+    page.goto("http://127.0.0.1/broken.html")
+    expect(page.locator("[data-ready=whole]")).to_have_text("here")  # the next one runs
+    expect(page.locator(".still")).to_have_text("a picture")
+    expect(page.get_by_role("alert").first).to_have_text(
+        f"This widget does not run here: {reason}. Above is a picture of it."
+    )
+    page.close()

@@ -127,8 +127,7 @@ TWO = {
 ONE = {
     "cards": [["0", "1", "2", "3"]],
     "costs": ["279 kFLOP", "0 B", "279 µs", "0 s", "0 %"],
-    "said": "1 rank, 4 heads each: 279 µs predicted, 0 % of it to send; "
-    "the one to compare with.",
+    "said": "1 rank, 4 heads each: 279 µs predicted, 0 % of it to send; the one to compare with.",
     "sends": "the sum over heads; nothing to send",
 }
 FOUR = {

@@ -61,27 +61,27 @@ def broken(**changes):
         ),
         (
             lambda: ExplorerWidget({"x": None}),
-            "record 'x' must be a dictionary, got None",
+            "records['x'] must be a dictionary, got None",
         ),
         (
             lambda: ExplorerWidget(small_record()),
-            "record 'what' must be a dictionary, got 'Small'",
+            "records['what'] must be a dictionary, got 'Small'",
         ),
         (
             lambda: ExplorerWidget(broken(p50=None)),
-            "record 'x': row 1: p50 must be a number above 0, got None",
+            "records['x']: row 1: p50 must be a number above 0, got None",
         ),
         (
             lambda: ExplorerWidget({"x": small_record() | {"rows": [{"group": "training"}]}}),
-            "record 'x' has no timed rows to show",
+            "records['x'] must have timed rows to show, got none",
         ),
         (
             lambda: ExplorerWidget({"x": bare_record()}, groups=["training"]),
-            "record 'x' has no timed rows to show",
+            "records['x'] must have timed rows to show, got none",
         ),
         (
             lambda: ExplorerWidget({"x": bare_record()}, groups=["mine", "yours"]),
-            "expected a group among mine, training; got 'yours'",
+            "name must be one of mine, training, got 'yours'",
         ),
         (
             lambda: ExplorerWidget({"x": small_record()}, T=128),

@@ -610,11 +610,12 @@ def test_another_document(widget_page, library):
         expect(button).to_be_focused()
     page.get_by_label("Type your own").fill("^ab(")
     expect(page.locator(".hydra-tallied")).to_have_text("This document asks for nothing yet.")
-    page.get_by_label("Type your own").fill("ab")
-    expect(page.locator(".hydra-document [role=alert]")).to_have_text(
-        "text must start with ^, got a"
-    )
-    expect(page.locator(".hydra-symbols button")).to_have_count(4)
+    page.get_by_label("Type your own").fill("ab")  # where a document starts is understood
+    expect(page.get_by_label("Type your own")).to_have_value("^ab")
+    expect_view(page, library, "^ab", 1, 2, 2)
+    page.get_by_label("Type your own").fill("^ab)")
+    expect(page.locator(".hydra-document [role=alert]")).to_have_text(refusal("^ab)"))
+    expect(page.locator(".hydra-symbols button")).to_have_count(3)
     page.keyboard.press("Tab")
     page.keyboard.press("Space")  # a text that was wrong is over once another is drawn
     expect(page.locator(".hydra-symbols button")).to_have_count(48)

@@ -314,3 +314,45 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page, asked):
     )
     expect_tables(page, None, None, "√2")
     expect(page.locator(".hydra-summary")).to_have_text("Point at a number to see what made it.")
+
+
+# --- words and colours ----------------------------------------------------------------------------
+
+WORDS = ["a", "b", "c"]
+PAINT = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        (["a", "b"], ValueError, "words must be one for each position, got 2 for 3 queries and 3"),
+        (["a", "b", 3], TypeError, "words must be a list of str, got ['a', 'b', 3]"),
+    ],
+)
+def test_words_that_do_not_fit(words, error, message):
+    with unhooked(), pytest.raises(error, match=re.escape(message)):
+        TraceWidget(Q, K, V, words=words)
+
+
+@browser
+def test_words_stand_at_their_rows_and_columns(widget_page):
+    page = widget_page(TraceWidget(Q, K, V, MASK, words=WORDS))
+
+    def heads(caption, scope):
+        table = page.locator(f"table:has(caption:text-matches('^{caption}'))")
+        return table.locator(f"th[scope={scope}]").all_text_contents()
+
+    assert heads("Q,", "row") == heads("scores", "row") == heads("output", "row") == WORDS
+    assert heads("K", "col") == heads("weights", "col") == heads("masked", "col") == WORDS
+    assert heads("Q,", "col") == heads("K", "row") == heads("V", "col") == ["1", "2"]
+    expect(page.locator(".hydra-swatch")).to_have_count(0)  # V is no colours
+
+
+@browser
+def test_values_that_are_colours_mix(widget_page):
+    page = widget_page(TraceWidget([[0.0]] * 3, [[0.0]] * 3, PAINT, [[True, True, False]] * 3))
+    paints = page.locator(".hydra-swatch").evaluate_all(
+        "dots => dots.map((dot) => getComputedStyle(dot).backgroundColor)"
+    )
+    values = ["rgb(255, 0, 0)", "rgb(0, 0, 255)", "rgb(0, 255, 0)"]
+    assert paints == values + ["rgb(128, 0, 128)"] * 3  # half red, half blue

@@ -4,6 +4,7 @@ Never a time: what is compared is right or wrong, said or not said.
 """
 
 import json
+import math
 import re
 
 import pytest
@@ -43,7 +44,8 @@ def test_records_beside():
         ({"h": 17}, "h must be an integer from 1 to 16, got 17"),
         ({"measure": "all"}, "measure must be attention or matmul or sweep, got 'all'"),
         ({"cold": 1}, "cold must be False or True, got 1"),
-        ({"records": {"x": {}}}, "record 'x' lacks what, environment, rows; it has none"),
+        ({"result": {"p50": math.nan}}, "result must be a dictionary for JSON, got {'p50': nan}"),
+        ({"records": {"x": {}}}, "records['x'] must have what, environment, rows, got none"),
     ],
 )
 def test_errors(settings, message):
@@ -308,7 +310,10 @@ def record_of(result):
     ("gpu", "words"),
     [
         ("undefined", "This browser has no WebGPU. Chrome and Edge have it since version 113, "),
-        ("{requestAdapter: async () => null}", "gives this page no device. Chrome and Edge have it"),
+        (
+            "{requestAdapter: async () => null}",
+            "gives this page no device. Chrome and Edge have it",
+        ),
         (
             "{requestAdapter: async () => ({info: {}, features: new Set(), limits: {}, "
             "requestDevice: async () => { throw new Error('too busy'); }})}",

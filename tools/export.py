@@ -1,7 +1,7 @@
 """A chapter's MyST text as the plain notebook that readers open.
 
 Colab, JupyterLab, VS Code and GitHub know Markdown, but neither directives nor roles. So theorems
-and proofs become quotations, exercises headings, solutions folded text and folded cells, and every
+and proofs become quotations, exercises headings, solutions with their code folded text, and every
 reference a link to the published page or to the paper. What this module does not know it refuses.
 """
 
@@ -34,6 +34,11 @@ NAMED = re.compile(r"^\((?P<label>[\w-]+)\)=\n+(?P<heading>#+ (?P<title>.+))$", 
 ROLE = re.compile(r"\{(?P<name>[\w:]+)\}`(?:(?P<text>[^`<]+?) *<)?(?P<target>[^`<>]+)>?`")
 MATH = re.compile(r"\$\$.*?\$\$|\$[^$]+\$", re.DOTALL)
 ASIDES = {"warning", "note", "tip", "hint", "important", "caution", "admonition", "dropdown"}
+FOLD = "<details>\n<summary><b>{}</b></summary>"
+SOLUTION = FOLD.format("Solution")
+# What a folded cell shows, when the chapter gives it no title: a form without one is a blank line.
+SHOWN = (("Widget(", "the widget"), ("themed(", "the figure"), ("source(", "the code"))
+SHOWN = (*SHOWN, ("shader(", "the code"), ("", "the numbers"))
 # What must not be left: fences, options, roles, targets, cell breaks; links that lead nowhere.
 MYST = r"^:{3,}.*$|^`{3,}\{.*$|^:[\w-]+:.*$|\{[\w:]+\}`|^\([\w-]+\)=|^\+\+\+.*$|\$\$ *\([\w-]+\)"
 NOWHERE = r"\]\((?!https?://)[^)]*\)|\b(?:href|src)=[\"'](?!https?://)[^\"']*"
@@ -110,7 +115,7 @@ def quoted(head: str, body: str) -> str:
 
 
 def folded(head: str, body: str) -> str:
-    return f"<details>\n<summary><b>{head}</b></summary>\n\n{body.strip()}\n\n</details>"
+    return FOLD.format(head) + f"\n\n{body.strip()}\n\n</details>"
 
 
 def block(found: re.Match) -> str:
@@ -143,38 +148,60 @@ def fold(cell):
     return cell
 
 
-def code(cell, solution: bool):
-    title = "Solution" if solution else cell.metadata.get("mystnb", {}).get("code_prompt_show")
-    made = nbformat.v4.new_code_cell((f"# @title {title}\n" if title else "") + cell.source)
+def code(cell):
     tags = cell.metadata.get("tags", [])
+    folded = {"hide-input", "hide-cell", "remove-input"} & {*tags}
+    title = cell.metadata.get("mystnb", {}).get("code_prompt_show")
+    if folded and not title:
+        title = "Run this for " + next(what for name, what in SHOWN if name in cell.source)
+    made = nbformat.v4.new_code_cell((f"# @title {title}\n" if title else "") + cell.source)
     if "nbval-check-output" in tags:
         made.metadata["tags"] = ["nbval-check-output"]
-    return fold(made) if solution or {"hide-input", "remove-input"} & {*tags} else made
+    return fold(made) if folded else made
 
 
 def cells(source: list, page: str):
-    """The chapter's cells; a gate says what the text and code behind it belong to."""
-    heading, solution = "", False
+    """The chapter's cells; a gate says what the text and code behind it belong to.
+
+    A solution becomes text, its code too: no reader but JupyterLab and Colab folds code.
+    """
+    heading, solution = "", None
     for cell in source:
         if cell.cell_type == "code":
-            yield code(cell, solution)
+            if solution is None:
+                yield code(cell)
+            else:
+                solution.append(f"```python\n{cell.source}\n```")
             continue
         position = 0
         gates = [found for found in BLOCK.finditer(cell.source) if GATE.fullmatch(found["name"])]
         for gate in [*gates, None]:
             text = plain(cell.source[position : gate.start() if gate else None], page)
-            if text and solution:
-                yield nbformat.v4.new_markdown_cell(folded("Solution", text))
+            if text and solution is not None:
+                solution.append(text)
             elif text:
                 for part in re.split(r"\n(?=#{1,3} )", heading + text):
                     yield nbformat.v4.new_markdown_cell(part.strip("\n"))
                 heading = ""
-            if gate:
-                position, solution = gate.end(), gate["name"] == "solution-start"
-                if gate["name"] == "exercise-start":
-                    caption = places()[option(gate, "label")][0]
-                    title = gate["title"].strip()
-                    heading = f"### {caption}{title and ': ' + title}\n\n"
+            if gate is None:
+                continue
+            position = gate.end()
+            if gate["name"] == "solution-start":
+                solution = []
+            elif gate["name"] == "solution-end":
+                yield nbformat.v4.new_markdown_cell(folded("Solution", "\n\n".join(solution)))
+                solution = None
+            elif gate["name"] == "exercise-start":
+                caption = places()[option(gate, "label")][0]
+                title = gate["title"].strip()
+                heading = f"### {caption}{title and ': ' + title}\n\n"
+
+
+def solutions(notebook) -> list[str]:
+    """The code of the solutions, one text for each."""
+    texts = [cell.source for cell in notebook.cells if cell.source.startswith(SOLUTION)]
+    found = [re.findall(r"^```python\n(.*?)^```$", t, re.MULTILINE | re.DOTALL) for t in texts]
+    return ["\n".join(parts) for parts in found]
 
 
 def derive(text: Path):

@@ -11,3 +11,10 @@ function focusScrolling() {
 }
 addEventListener("DOMContentLoaded", focusScrolling);
 addEventListener("resize", focusScrolling);
+// Paper is light, whatever the screen is.
+let onScreen;
+addEventListener("beforeprint", () => {
+  onScreen = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+});
+addEventListener("afterprint", () => { document.documentElement.dataset.theme = onScreen; });

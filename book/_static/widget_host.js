@@ -117,7 +117,12 @@
     const still = script.nextElementSibling; // what the build drew keeps the room until now
     if (still?.matches(".still")) still.replaceWith(el);
     else script.after(el);
-    await widget.render({ model, el });
+    try {
+      await widget.render({ model, el });
+    } catch (error) {
+      if (still?.matches(".still")) el.replaceWith(still);
+      throw error;
+    }
     el.append(problem);
     restore();
     running.add(model);
@@ -125,17 +130,30 @@
     addEventListener("hashchange", restore);
   }
 
+  /** A widget that cannot run leaves its picture, and says why. */
+  function failed(script, error) {
+    const said = document.createElement("p");
+    Object.assign(said, { className: "hydra-problem", role: "alert" });
+    const still = script.nextElementSibling;
+    said.textContent = `This widget does not run here: ${error.message}.`
+      + (still?.matches(".still") ? " Above is a picture of it." : "");
+    (still?.matches(".still") ? still : script).after(said);
+  }
+
   // Each widget starts as soon as the parser is past it: the end of the page waits for scripts that
   // no widget needs, the largest of them for icons and mathematics.
   const shown = new Set();
+  const FOLLOWS = Node.DOCUMENT_POSITION_FOLLOWING;
   function sweep() {
-    const states = scripts("state");
     for (const script of scripts("view")) {
       const parsed = document.readyState !== "loading" || script.parentNode.nextSibling;
       if (!parsed || shown.has(script)) continue;
       shown.add(script);
-      for (const state of states) Object.assign(saved, JSON.parse(state.textContent).state);
-      show(script);
+      // A state stands before its view; the next widget's may have come by half.
+      for (const state of scripts("state"))
+        if (state.compareDocumentPosition(script) & FOLLOWS)
+          Object.assign(saved, JSON.parse(state.textContent).state);
+      show(script).catch((error) => failed(script, error));
     }
   }
   const parsing = new MutationObserver(sweep);

@@ -23,14 +23,14 @@ def _everything_before(T: int) -> torch.Tensor:
 @value(
     mistakes=[
         (20, "20 is the running sum there; the running mean divides it by how many were added"),
-        (6, "6 is the mean of all five; the fourth row has seen four of them"),
-        (8, "8 is the fourth value itself; the mean takes those before it too"),
-        (4, "that is the third row: the first one counts"),
-        (7, "that is the mean of two; a running mean takes all there were so far"),
+        (2, "2 is the fourth value itself; the mean takes those before it too"),
+        (6, "that is the third row, or the third value: the fourth row takes all four"),
+        (4, "that is the mean of two; a running mean takes all there were so far"),
+        (4.5, "that is the one in the middle, the median; the mean shares out the sum"),
     ]
 )
 def predicted_mean():
-    """The running mean of 2, 4, 6, 8, 10 at its fourth row."""
+    """The running mean of 3, 9, 6, 2 at its fourth row."""
     return 5
 
 

@@ -215,15 +215,15 @@ def flops():
 
 @value(
     mistakes=[
-        (16384 / 2, "causal or not, a stored matrix has all its T² entries"),
-        (12 * 16384, "both have as many heads: their number cancels"),
-        (16384 / 12, "both have as many heads: their number cancels"),
-        (16384**2, "that is how many weights there are; log Z is T numbers, not one"),
-        (1 / 16384, "upside down: how many times fewer"),
+        (5000 / 2, "causal or not, a stored matrix has all its T² entries"),
+        (12 * 5000, "both have as many heads: their number cancels"),
+        (5000 / 12, "both have as many heads: their number cancels"),
+        (5000**2, "that is how many weights there are; log Z is T numbers, not one"),
+        (1 / 5000, "upside down: how many times fewer"),
         (64, "the head dimension has no part in it: (T, T) against (T,)"),
-        (16384 / 64, "the head dimension has no part in it: (T, T) against (T,)"),
+        (5000 / 64, "the head dimension has no part in it: (T, T) against (T,)"),
     ]
 )
 def saved_numbers():
-    """How many times fewer numbers log Z is than the weights, 12 heads, T = 16,384."""
-    return 16384
+    """How many times fewer numbers log Z is than the weights, 12 heads, T = 5000."""
+    return 5000

@@ -1,8 +1,11 @@
 """Checks made from the right answer and the known wrong ones: a mistake is known by its values.
 
-Both decorators turn the right answer itself into the check of its exercise. ``mistakes`` holds
+The decorators turn the right answer itself into the check of its exercise. ``mistakes`` holds
 (wrong answer, sentence) pairs. A wrong answer that agrees with one of them everywhere gets its
 sentence, however it was written. A sentence may be a function of (got, *arguments).
+
+What :func:`value` and :func:`choice` know is data, and stays with the check as ``facts``: the
+published page asks the same questions without a kernel, and judges by the same facts.
 """
 
 import copy
@@ -14,11 +17,13 @@ import numpy as np
 import torch
 
 from hydra_lib.exercises.differences import difference, pattern, text
-from hydra_lib.exercises.reader import Wrong, call, numbers, require_function
+from hydra_lib.exercises.reader import Wrong, call, kind, numbers, require_function
 from hydra_lib.exercises.verdict import check
 from hydra_lib.exercises.watch import Call
 
-__all__ = ["Tried", "function", "value"]
+__all__ = ["CLOSE", "Tried", "choice", "function", "value"]
+
+CLOSE = "close, but not close enough: take more digits"
 
 
 def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = None):
@@ -35,10 +40,47 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
                 if difference(got, numbers(mistake), within) is None:
                     raise Wrong(sentence, wrong.expected)
             if within and difference(got, expected, 20 * within) is None:
-                raise Wrong("close, but not close enough: take more digits", wrong.expected)
+                raise Wrong(CLOSE, wrong.expected)
             raise wrong
 
         test.mistakes = mistakes  # tests see to it that each is reached
+        test.facts = {
+            "right": numbers(right()).flatten().tolist(),
+            "within": within,
+            "mistakes": [(numbers(m).flatten().tolist(), sentence) for m, sentence in mistakes],
+        }
+        return check(test)
+
+    return decorate
+
+
+def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes: Sequence = ()):
+    """Make ``right()``, the right ones of some whole numbers, into a check of a list of them.
+
+    ``refuse(n)`` says what is wrong with a wrong option, ``missing`` that a right one is lacking.
+    """
+
+    def decorate(right):
+        refused = {n: refuse(n) for n in options if n not in right()}
+
+        @functools.wraps(right)
+        def test(answer) -> str | None:
+            if callable(answer) or not isinstance(answer, Iterable) or isinstance(answer, str):
+                return f"expected a list of numbers, got {kind(answer)}"
+            got = [float(n) for n in answer]
+            for mistake, sentence in mistakes:
+                if sorted(got) == sorted(mistake):
+                    return sentence
+            for n in got:
+                if n not in options:
+                    return f"{n:g} is not from {options[0]} to {options[-1]}"
+                if n in refused:
+                    return refused[n]
+            if len(set(got)) < len(got):
+                return "a number stands there twice"
+            return None if set(got) == set(right()) else missing
+
+        test.facts = {"options": list(options), "refused": refused, "missing": missing}
         return check(test)
 
     return decorate

@@ -1,14 +1,12 @@
 """Checks of the exercises of chapter 06."""
 
 import math
-from collections.abc import Iterable
 
 import torch
 
 from hydra_lib import heads, masking
-from hydra_lib.exercises import check, progress
-from hydra_lib.exercises.compare import function, value
-from hydra_lib.exercises.reader import kind
+from hydra_lib.exercises import progress
+from hydra_lib.exercises.compare import choice, function, value
 
 __all__ = [
     "head_count",
@@ -21,25 +19,20 @@ __all__ = [
 ]
 
 
-@check
-def head_count(answer) -> str | None:
+@choice(
+    range(1, 17),
+    refuse=lambda n: f"72 / {n} leaves a remainder of {72 % n}",
+    missing="each of these divides 72, but some are missing",
+    mistakes=[
+        (
+            [6, 8, 9, 12, 18, 24, 36, 72],
+            "those are the widths of a head; asked are the numbers of heads",
+        ),
+    ],
+)
+def head_count():
     """Head counts from 1 to 16 that divide a width of 72, as a list."""
-    expected = [1, 2, 3, 4, 6, 8, 9, 12]
-    if callable(answer) or not isinstance(answer, Iterable) or isinstance(answer, str):
-        return f"expected a list of numbers, got {kind(answer)}"
-    got = [float(n) for n in answer]
-    if sorted(got) == expected:
-        return None
-    if sorted(got) == sorted(72 / n for n in expected):
-        return "those are the widths of a head; asked are the numbers of heads"
-    for n in got:
-        if n > 16 or n < 1:
-            return f"{n:g} is not from 1 to 16"
-        if 72 % n:
-            return f"72 / {n:g} leaves a remainder of {72 % n:g}"
-    if len(set(got)) < len(got):
-        return "a number stands there twice"
-    return "each of these divides 72, but some are missing"
+    return [1, 2, 3, 4, 6, 8, 9, 12]
 
 
 _SIZES = ((5, 3, 2), (7, 2, 3))  # T, h, d_k

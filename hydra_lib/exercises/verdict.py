@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
 
+from hydra_lib import _checks
 from hydra_lib.exercises.reader import Wrong, is_blank, told
 
 __all__ = ["Progress", "Verdict", "check", "progress"]
@@ -51,7 +52,10 @@ def check(test: Callable[[object], str | Verdict | None]) -> Callable[[object], 
     """Turn ``test(answer)``, which returns what is wrong, or None, or a verdict, into a check.
 
     An answer that raises is a wrong answer, and the reader is shown the error and the line.
+    Raises TypeError for a ``test`` that is no function with a name.
     """
+    _checks.function("test", test)
+    _checks.instance("test.__name__", getattr(test, "__name__", None), str)
     name = f"{test.__module__.rpartition('.')[2]}.{test.__name__}"
     _seen[name] = None
 

@@ -1,9 +1,10 @@
 """What every kernel's wrapper does before and around a launch."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 import torch
 import triton
 
@@ -29,15 +30,15 @@ def check(name: str, **tensors: torch.Tensor) -> None:
     devices = [x.device for x in tensors.values()]
     if dtypes[0] not in DTYPES or len(set(dtypes)) > 1:
         got = ", ".join(map(str, dtypes))
-        raise TypeError(f"{name} takes {names} in one of float16, bfloat16, float32, got {got}")
+        raise TypeError(f"{name} needs {names} in one of float16, bfloat16, float32, got {got}")
     if len(set(devices)) > 1:
         raise ValueError(f"{names} must be on one device, got {', '.join(map(str, devices))}")
     if devices[0].type == "cpu" and INTERPRETED:
         return
     if devices[0].type != "cuda":
         raise NoCudaError(
-            f"{name} is a Triton kernel and runs on CUDA, its tensors are on {devices[0]}; to run "
-            "it on the CPU, slowly, set TRITON_INTERPRET=1 before Triton is first imported"
+            f"{name} is a Triton kernel and needs {names} on CUDA, got {devices[0]}; to run it on "
+            "the CPU, slowly, set TRITON_INTERPRET=1 before Triton is first imported"
         )
     check_age(name, dtypes[0], torch.cuda.get_device_capability(devices[0]))
 
@@ -54,10 +55,13 @@ def check_age(name: str, dtype: torch.dtype, capability: tuple[int, int]) -> Non
         )
 
 
-def refuse_gradient(name: str, *tensors: torch.Tensor) -> None:
+def refuse_gradient(name: str, **tensors: torch.Tensor) -> None:
     """Refuse what autograd would have to follow: a result cut off from its inputs is wrong."""
-    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
-        raise ValueError(f"{name} has no gradient, got an input that requires one: detach it")
+    for argument, x in tensors.items():
+        if torch.is_grad_enabled() and x.requires_grad:
+            raise ValueError(
+                f"{argument} must be detached, {name} having no gradient: got one that requires it"
+            )
 
 
 def dot_precision(dtype: torch.dtype) -> str:
@@ -74,8 +78,11 @@ def dot_precision(dtype: torch.dtype) -> str:
 
 
 def on(device: torch.device) -> AbstractContextManager:
-    """Triton launches on the current device, which need not be the tensors'."""
-    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+    """Triton launches on the current device, which need not be the tensors'.
+
+    A GPU does not warn of ∞ − ∞, and neither does the interpreter, which is NumPy.
+    """
+    return torch.cuda.device(device) if device.type == "cuda" else np.errstate(all="ignore")
 
 
 def tuned(

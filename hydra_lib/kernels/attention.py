@@ -103,13 +103,15 @@ def launch_grid(
     ``B·h`` with a program for each (batch, head); ``B·h·⌈Tq / block⌉`` with a program for each tile
     of ``block`` queries. An H200 has 132 multiprocessors to keep busy.
 
-    Raises ValueError for sizes that are no positive integers.
+    Raises ValueError for sizes that are no positive integers, TypeError for a ``split_queries``
+    that is neither True nor False.
 
     >>> launch_grid(1, 12, 4096, split_queries=False), launch_grid(1, 12, 4096)
     (12, 384)
     """
     batch, heads = _checks.integer("batch", batch), _checks.integer("heads", heads)
     queries, block = _checks.integer("queries", queries), _checks.integer("block", block)
+    split_queries = _checks.flag("split_queries", split_queries)
     return batch * heads * (triton.cdiv(queries, block) if split_queries else 1)
 
 

@@ -105,7 +105,7 @@ def tiled_matmul(
             "expected a (M, K) and b (K, N), no axis of length 0, "
             f"got {tuple(a.shape)} and {tuple(b.shape)}"
         )
-    refuse_gradient("tiled_matmul", a, b)
+    refuse_gradient("tiled_matmul", a=a, b=b)
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     with on(a.device):

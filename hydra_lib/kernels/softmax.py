@@ -21,13 +21,14 @@ LONGEST = 64 if INTERPRETED else 8192  # a tile this long fits the registers of 
 def _reduced(s, top, tau, FROZEN: tl.constexpr, MOLTEN: tl.constexpr):
     """(s − top) / τ for scores s ≤ top, with its limits at τ = 0 and τ = ∞, where 0/0 and ∞/∞ would
     be NaN; −∞ for a state that cannot be occupied, even if none can."""
-    gap = s - tl.where(top == float("-inf"), 0.0, top)
+    base = tl.where(top == float("-inf"), 0.0, top)
+    half = s * 0.5 - base * 0.5  # the whole gap may overflow
     if FROZEN:
-        z = tl.where(gap < 0, float("-inf"), gap)
+        z = tl.where(s < base, float("-inf"), half)
     elif MOLTEN:
-        z = tl.where(gap > float("-inf"), 0.0, gap)
+        z = tl.where(half > float("-inf"), 0.0, half)
     else:
-        z = gap / tau
+        z = half / tau * 2.0
     return z
 
 
@@ -100,7 +101,7 @@ def online_softmax(
         raise ValueError(
             f"scores must be (…, n), no axis of length 0, got shape {tuple(scores.shape)}"
         )
-    refuse_gradient("online_softmax", scores)
+    refuse_gradient("online_softmax", scores=scores)
     tau = torch.tensor(tau, dtype=torch.float32).item()  # what the kernel gets: may become 0 or ∞
     n = scores.shape[-1]
     rows = scores.reshape(-1, n)  # (..., n) -> (rows, n)

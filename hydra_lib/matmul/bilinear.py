@@ -40,7 +40,7 @@ class BilinearAlgorithm:
     def __post_init__(self) -> None:
         kinds = [str(getattr(f, "dtype", type(f).__name__)) for f in self.factors]
         if not all(isinstance(f, np.ndarray) and f.dtype.kind == "i" for f in self.factors):
-            raise TypeError(f"expected arrays of signed integers, got {', '.join(kinds)}")
+            raise TypeError(f"U, V and W must be arrays of signed integers, got {', '.join(kinds)}")
         u, v, w = (f.shape for f in self.factors)
         fits = len(u) == len(v) == 3 and v[:2] == (u[0], u[2]) and w == (u[0], u[1], v[2])
         if not fits or 0 in u + v:
@@ -104,7 +104,7 @@ class BilinearAlgorithm:
         m, k, n = self.shape
         if a.ndim != 2 or b.ndim != 2 or a.shape[0] % m or a.shape[1] % k or b.shape[1] % n:
             got = f"{tuple(a.shape)} and {tuple(b.shape)}"
-            raise ValueError(f"expected sides that {m}, {k} and {n} divide, got {got}")
+            raise ValueError(f"sides of a and b must be multiples of {m}, {k} and {n}, got {got}")
         left, right = list(_cut(a, m, k)), list(_cut(b, k, n))
         c = empty(a, a.shape[0], b.shape[1])
         products = [_sum(u, left) @ _sum(v, right) for u, v in zip(self.U, self.V, strict=True)]
@@ -119,7 +119,8 @@ class BilinearAlgorithm:
         With ``share``, a sum or difference of two terms that comes up again, up to sign, is taken
         once: the most frequent first, which need not be the best order.
         """
-        u, v, w = (f.reshape(self.rank, -1) for f in (self.U, self.V, self.W))
+        _checks.flag("share", share)
+        u, v, w = (f.reshape(self.rank, -1) for f in self.factors)
         return _count(u, share), _count(v, share), _count(w.T, share)
 
     def counts(self, levels: int, leaf: int = 1) -> tuple[int, int]:
@@ -147,12 +148,11 @@ def compose(outer: BilinearAlgorithm, inner: BilinearAlgorithm) -> BilinearAlgor
 
     Raises ValueError for coefficients whose products 64 bits do not hold.
     """
-    for x in (outer, inner):
-        if not isinstance(x, BilinearAlgorithm):
-            raise TypeError(f"expected two BilinearAlgorithms, got {type(x).__name__}")
+    for name, x in (("outer", outer), ("inner", inner)):
+        _checks.instance(name, x, BilinearAlgorithm)
     pairs = list(zip(outer.factors, inner.factors, strict=True))
     if any(_largest(x) * _largest(y) >= 2**63 for x, y in pairs):
-        raise ValueError("expected coefficients whose products 64 bits hold")
+        raise ValueError("products of outer and inner must fit in 64 bits, got larger ones")
     return BilinearAlgorithm(*(np.kron(x.astype(np.int64), y) for x, y in pairs))
 
 

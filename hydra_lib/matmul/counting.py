@@ -50,13 +50,14 @@ class Counted:
 def counted(matrix: np.ndarray, tally: Tally) -> np.ndarray:
     """The same matrix, of :class:`Counted` numbers that share one tally.
 
-    Raises TypeError for a ``tally`` that is none.
+    Raises TypeError for a ``matrix`` that is no numpy array and a ``tally`` that is none.
 
     >>> tally = Tally()
     >>> a = counted(np.array([[1, 2], [3, 4]]), tally)
     >>> (a @ a)[0, 0].value, tally
     (7, Tally(multiplications=8, additions=4))
     """
+    _checks.instance("matrix", matrix, np.ndarray)
     _checks.instance("tally", tally, Tally)
     return np.vectorize(lambda x: Counted(x, tally), otypes=[object])(matrix)
 

@@ -73,7 +73,7 @@ def strassen_fast(
     """
     check_pair(a, b)
     if not isinstance(a, torch.Tensor):
-        raise TypeError("expected two torch tensors, got two numpy arrays")
+        raise TypeError("a and b must be torch tensors, got numpy arrays")
     shape = product_shape(a, b)
     if out is not None:
         check_out(out, a, b)
@@ -82,7 +82,7 @@ def strassen_fast(
     if library is not None:
         blas.check_library(library)
     if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (a, b, out)):
-        raise ValueError("no gradient is computed here: detach the tensors, or use torch.no_grad()")
+        raise ValueError("a, b and out must be detached, got one that requires a gradient")
     if b.ndim == 2 < a.ndim and a.is_contiguous() and (out is None or out.is_contiguous()):
         # One b for the whole batch: all the rows of a make one tall matrix.
         tall = None if out is None else out.flatten(0, -2)

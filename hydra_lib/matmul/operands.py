@@ -24,19 +24,19 @@ def check_pair(a: Matrix, b: Matrix) -> None:
     """
     if not any(isinstance(a, kind) and isinstance(b, kind) for kind in (np.ndarray, torch.Tensor)):
         raise TypeError(
-            "expected two numpy arrays or two torch tensors, got "
+            "a and b must be two numpy arrays or two torch tensors, got "
             f"{type(a).__name__} and {type(b).__name__}"
         )
     if isinstance(a, OTHERS) or isinstance(b, OTHERS):
         kinds = f"{type(a).__name__} and {type(b).__name__}"
-        raise TypeError(f"expected plain numpy arrays without a mask, got {kinds}")
+        raise TypeError(f"a and b must be plain numpy arrays without a mask, got {kinds}")
     layouts = [str(getattr(x, "layout", torch.strided)) for x in (a, b)]
     if set(layouts) != {"torch.strided"}:
-        raise TypeError(f"expected dense tensors, got layouts {' and '.join(layouts)}")
+        raise TypeError(f"a and b must be dense tensors, got layouts {' and '.join(layouts)}")
     if a.dtype != b.dtype:
         raise TypeError(f"expected a and b of one dtype, got {a.dtype} and {b.dtype}")
     if a.dtype == torch.bool or (isinstance(a, np.ndarray) and a.dtype.kind not in "iufcO"):
-        raise TypeError(f"expected integer, floating or complex numbers, got {a.dtype}")
+        raise TypeError(f"a and b must be integer, floating or complex numbers, got {a.dtype}")
     if isinstance(a, torch.Tensor) and a.device != b.device:
         raise ValueError(f"expected a and b on one device, got {a.device} and {b.device}")
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
@@ -67,7 +67,7 @@ def product_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
         batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except RuntimeError:
         raise ValueError(
-            f"expected leading axes that broadcast, got {tuple(a.shape)} and {tuple(b.shape)}"
+            f"leading axes of a and b must broadcast, got {tuple(a.shape)} and {tuple(b.shape)}"
         ) from None
     return (*batch, a.shape[-2], b.shape[-1])
 
@@ -82,15 +82,15 @@ def check_out(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
     >>> check_out(torch.empty(2, 5), torch.ones(2, 3), torch.ones(3, 5))
     """
     if not isinstance(out, torch.Tensor) or out.layout != torch.strided:
-        raise TypeError(f"expected out to be a dense tensor, got {type(out).__name__}")
+        raise TypeError(f"out must be a dense tensor, got {type(out).__name__}")
     if out.dtype != a.dtype:
-        raise TypeError(f"expected out of dtype {a.dtype}, got {out.dtype}")
+        raise TypeError(f"out must be {a.dtype} like a, got {out.dtype}")
     shape = product_shape(a, b)
     if tuple(out.shape) != shape or out.device != a.device:
         got = f"{tuple(out.shape)} on {out.device}"
-        raise ValueError(f"expected out of shape {shape} on {a.device}, got {got}")
+        raise ValueError(f"out must have shape {shape} on {a.device}, got {got}")
     if _repeats(out) or _meet(out, a) or _meet(out, b):
-        raise ValueError("out must not overlap a, b or itself in memory")
+        raise ValueError("out must not overlap a, b or itself, got memory that does")
 
 
 def _repeats(x: torch.Tensor) -> bool:

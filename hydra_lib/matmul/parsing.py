@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hydra_lib import _checks
+
 __all__ = ["read"]
 
 Sums = dict[str, list[dict[str, int]]]
@@ -24,14 +26,16 @@ def read(products: str, results: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """
     if not isinstance(products, str) or not isinstance(results, str):
         kinds = f"{type(products).__name__} and {type(results).__name__}"
-        raise TypeError(f"expected products and results as text, got {kinds}")
-    left = _equations(products, "p[1-9][0-9]*", _PRODUCT, "p1 = (a11 + a22) b11")
-    right = _equations(results, "c[1-9][1-9]", f"({_sum('p[1-9][0-9]*')})", "c11 = p1 - p2")
+        raise TypeError(f"products and results must be text, got {kinds}")
+    left = _equations("products", products, "p[1-9][0-9]*", _PRODUCT, "p1 = (a11 + a22) b11")
+    right = _equations(
+        "results", results, "c[1-9][1-9]", f"({_sum('p[1-9][0-9]*')})", "c11 = p1 - p2"
+    )
     names = [f"p{r}" for r in range(1, len(left) + 1)]
     known = left.keys() & names
     for name in (*left, *(p for (total,) in right.values() for p in total)):
         if name not in known:
-            raise ValueError(f"expected products p1 to {names[-1]}, got {name}")
+            raise ValueError(f"products must be p1 to {names[-1]}, got {name}")
     u, v = zip(*(left[p] for p in names), strict=True)
     w = [{c: total[p] for c, (total,) in right.items() if p in total} for p in names]
     return _factor(u), _factor(v), _factor(w)
@@ -46,21 +50,21 @@ _A, _B = "a[1-9][1-9]", "b[1-9][1-9]"
 _PRODUCT = rf"([+-]?{_A}|\({_sum(_A)}\))\s*({_B}|\({_sum(_B)}\))"
 
 
-def _equations(text: str, left: str, right: str, like: str) -> Sums:
+def _equations(of: str, text: str, left: str, right: str, like: str) -> Sums:
     """For each left side, the sums on the right: the sign of each term by its name."""
     found: Sums = {}
     for line in filter(None, map(str.strip, re.split(r"[;\n]", text))):
         match = re.fullmatch(f"({left})={right}", re.sub(r"\s*([-+=()])\s*", r"\1", line))
         if not match:
-            raise ValueError(f"expected a line like {like!r}, got {line!r}")
+            raise ValueError(f"{of} must be lines like {like!r}, got {_checks.shown(line)}")
         name, *sums = match.groups()
         terms = [re.findall(r"([+-]?)(\w+)", total) for total in sums]
         signs = [{term: int(sign + "1") for sign, term in pairs} for pairs in terms]
         if name in found or [*map(len, signs)] != [*map(len, terms)]:
-            raise ValueError(f"expected each name once, got {line!r}")
+            raise ValueError(f"{of} must have each name once, got {_checks.shown(line)}")
         found[name] = signs
     if not found:
-        raise ValueError(f"expected a line like {like!r}, got {text!r}")
+        raise ValueError(f"{of} must be lines like {like!r}, got {_checks.shown(text)}")
     return found
 
 

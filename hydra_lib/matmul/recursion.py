@@ -34,7 +34,7 @@ def strassen(a: Matrix, b: Matrix, leaf: int = 64) -> Matrix:
     """
     check_pair(a, b)
     if a.ndim != 2 or b.ndim != 2:
-        raise ValueError(f"expected two matrices, got {tuple(a.shape)} and {tuple(b.shape)}")
+        raise ValueError(f"a and b must be two matrices, got {tuple(a.shape)} and {tuple(b.shape)}")
     leaf = _checks.integer("leaf", leaf)
     return seven_products(a, b, leaf)
 

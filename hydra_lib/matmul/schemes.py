@@ -20,9 +20,10 @@ __all__ = ["LADERMAN", "STRASSEN", "WINOGRAD", "naive"]
 def naive(m: int, k: int, n: int) -> BilinearAlgorithm:
     """⟨m, k, n; mkn⟩: each entry of A times each entry of B that it meets.
 
-    Raises ValueError for sides that are no positive integers.
+    Raises ValueError for sides that are no positive integers, or make a factor of more than 2³¹.
     """
     m, k, n = (_checks.integer(*side) for side in (("m", m), ("k", k), ("n", n)))
+    _checks.fits("m, k and n", m * k * n, max(m * k, k * n, m * n))
 
     def one_hot(rows, columns, shape):
         hot = np.eye(rows * columns, dtype=np.int64).reshape(*shape, rows, columns)

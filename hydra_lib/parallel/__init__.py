@@ -5,11 +5,13 @@
 softmaxes :mod:`hydra_lib.parallel.partials` puts together. ``run`` starts the ranks,
 :mod:`hydra_lib.parallel.costs` says what they cost before there are any.
 
-Needs torch 2.5 or later. It stands on top of the library: nothing imports it.
+Needs torch 2.5 or later, and says so. It stands on top of the library: nothing imports it.
 """
 
 from importlib import import_module
 from typing import Any
+
+import torch
 
 __all__ = [
     "Collective",
@@ -60,4 +62,8 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    try:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    except ImportError as error:
+        got = f"got {torch.__version__} ({error})"
+        raise ImportError(f"{name} needs torch 2.5 or later with distributed, {got}") from error

@@ -57,8 +57,8 @@ def heads_over_ranks(
     Cost(flops=1680.0, bytes=80.0, messages=2)
     """
     _checks.instance("config", config, HeadConfig)
-    ranks, batch = _checks.integer("ranks", ranks), _checks.integer("batch", batch)
-    element = _checks.integer("element", element)
+    tokens, ranks = _checks.integer("tokens", tokens), _checks.integer("ranks", ranks)
+    batch, element = _checks.integer("batch", batch), _checks.integer("element", element)
     passes, reduced = (3, 2) if _checks.flag("training", training) else (1, 1)
     flops = sum(config.flops(tokens, tokens, batch).values())
     check_heads(config.n_heads, ranks)
@@ -81,7 +81,8 @@ def keys_over_ranks(
     Cost(flops=96.0, bytes=64.0, messages=4)
     """
     _checks.instance("config", config, HeadConfig)
-    ranks = _checks.integer("ranks", ranks)
+    ranks, queries = _checks.integer("ranks", ranks), _checks.integer("queries", queries)
+    keys, batch = _checks.integer("keys", keys), _checks.integer("batch", batch)
     counted = config.flops(queries, keys, batch)
     size = 4 * batch * config.n_heads * queries * (config.head_dim + 2)
     sent, messages = _ring(size, ranks)
@@ -102,6 +103,8 @@ def seconds(
     Seconds(compute=2.0, communicate=2.0)
     """
     _checks.instance("cost", cost, Cost)
+    for field, value in cost._asdict().items():
+        _checks.finite(f"cost.{field}", value, least=0)
     for name, value in (("rate", rate), ("bandwidth", bandwidth)):
         if not _checks.finite(name, value) > 0:
             raise ValueError(f"{name} must be above 0, got {value}")

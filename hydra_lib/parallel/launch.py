@@ -80,8 +80,7 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
 
 def _check_importable(function: Any) -> None:
     """Ranks get a function by its name, and import it."""
-    if not callable(function):
-        raise TypeError(f"function must be a function, got {type(function).__name__}")
+    _checks.function("function", function)
     name, module = getattr(function, "__qualname__", "<>"), function.__module__
     interactive = module == "__main__" and not hasattr(sys.modules["__main__"], "__file__")
     if "<" in name or interactive:

@@ -74,7 +74,7 @@ def merge(a: Partial, b: Partial) -> Partial:
     tensor([[1.]])
     """
     for name, part in (("a", a), ("b", b)):
-        _checks.instance(name, part, Partial)
+        _check(name, part)
     for field, x, y in zip(Partial._fields, a, b, strict=True):
         _checks.like(f"b.{field}", y, f"a.{field}", x, x.shape)
     m = torch.maximum(a.m, b.m)
@@ -89,7 +89,7 @@ def identity(like: Partial) -> Partial:
     >>> all(map(torch.equal, merge(identity(x), x), x))
     True
     """
-    _checks.instance("like", like, Partial)
+    _check("like", like)
     m, l, o = like
     return Partial(torch.full_like(m, -torch.inf), torch.zeros_like(l), torch.zeros_like(o))
 
@@ -100,8 +100,18 @@ def attention_of(part: Partial) -> Float[torch.Tensor, "*batch Tq d_v"]:
     >>> attention_of(Partial(torch.tensor([7.0]), torch.tensor([4.0]), torch.tensor([[2.0]])))
     tensor([[0.5000]])
     """
-    _checks.instance("part", part, Partial)
+    _check("part", part)
     return part.o / part.l.masked_fill(part.l == 0, 1.0)[..., None]
+
+
+def _check(name: str, part: Partial) -> None:
+    _checks.instance(name, part, Partial)
+    _checks.floating(f"{name}.m", part.m)
+    _checks.like(f"{name}.l", part.l, f"{name}.m", part.m, part.m.shape)
+    _checks.like(f"{name}.o", part.o, f"{name}.m", part.m)
+    if part.o.shape[:-1] != part.m.shape or part.o.ndim == 0:
+        expected = f"shape {tuple(part.m.shape)} and one axis more"
+        raise ValueError(f"{name}.o must have {expected}, got {tuple(part.o.shape)}")
 
 
 def measured_from(m: torch.Tensor, part: Partial) -> tuple[torch.Tensor, torch.Tensor]:

@@ -6,6 +6,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
+from hydra_lib import _checks
+
 __all__ = ["NoGroupError", "backend", "mesh_of_ranks"]
 
 
@@ -17,8 +19,9 @@ def backend(ranks: int) -> tuple[str, str]:
     """What ranks on this machine talk through, and where they compute.
 
     ("nccl", "cuda") where torch sees a GPU for each of the ``ranks``, else ("gloo", "cpu"): NCCL
-    refuses two ranks on one GPU.
+    refuses two ranks on one GPU. Raises ValueError for ranks that are no positive integer.
     """
+    ranks = _checks.integer("ranks", ranks)
     if dist.is_nccl_available() and torch.cuda.device_count() >= ranks:
         return "nccl", "cuda"
     return "gloo", "cpu"

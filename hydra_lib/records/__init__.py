@@ -5,11 +5,11 @@ what somebody measured, on a device and a day that it names, or is not there.
 :mod:`hydra_lib.records.schema` says what a record holds.
 """
 
-import difflib
 import json
 from pathlib import Path
 from typing import Any
 
+from hydra_lib import _checks
 from hydra_lib.records.schema import SIZES, check
 
 __all__ = [
@@ -45,52 +45,55 @@ def record(name: str) -> dict | None:
     """The measurement that a benchmark wrote to ``hydra_lib/records/<name>.json``.
 
     None for a known record that nobody has measured yet; the page then says so. Raises ValueError
-    for a name that no benchmark writes.
+    for a name that no benchmark writes, TypeError for one that is no text.
 
     >>> record("gpu-of-tomorrow") is None
     True
     """
+    _checks.instance("name", name, str)
     path = FOLDER / f"{name}.json"
     if path.is_file():
         return json.loads(path.read_text("utf-8"))
-    if name in KNOWN or name.startswith("gpu-"):
-        return None
-    names = sorted(KNOWN | records(""))
-    near = difflib.get_close_matches(name, names, 1)
-    meant = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"expected a record among {', '.join(names)}; got {name!r}{meant}")
+    if not name.startswith("gpu-"):
+        _checks.one_of("name", name, sorted(KNOWN | records("")))
+    return None
 
 
 def records(prefix: str) -> dict[str, dict]:
-    """All measurements whose name begins with ``prefix``, by name; empty when there is none."""
-    paths = sorted(FOLDER.glob(f"{prefix}*.json"))
+    """All measurements whose name begins with ``prefix``, by name; empty when there is none.
+
+    Raises TypeError for a prefix that is no text.
+    """
+    _checks.instance("prefix", prefix, str)
+    paths = [path for path in sorted(FOLDER.glob("*.json")) if path.stem.startswith(prefix)]
     return {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
 
 
 def group(record: dict, name: str) -> list[dict]:
     """The rows of a record that were measured for one thing, in their order.
 
-    Raises ValueError when there are none.
+    Raises ValueError when there are none, and as :func:`hydra_lib.records.schema.check`.
 
     >>> {row["h"] for row in group(record("ladder"), "ladder")}
     {12}
     """
-    found = [row for row in record["rows"] if row["group"] == name]
-    if not found:
-        groups = ", ".join(dict.fromkeys(row["group"] for row in record["rows"]))
-        raise ValueError(f"expected a group among {groups or 'none'}; got {name!r}")
-    return found
+    check(record)
+    _checks.one_of("name", name, dict.fromkeys(row["group"] for row in record["rows"]))
+    return [row for row in record["rows"] if row["group"] == name]
 
 
 def provenance(record: dict) -> str:
     """What a number of this record must not be quoted without: device, threads, date, versions.
 
     The threads are those of a processor; a GPU has its own. ``static/records.js`` says the same.
+    Raises ValueError as :func:`hydra_lib.records.schema.check`.
 
     >>> about = {"device": "EPYC", "cpu": "EPYC", "threads": 1, "date": "2026-01-02T03:04:05"}
-    >>> provenance({"environment": about | {"versions": {"torch": "2.13.0", "cuda": None}}})
+    >>> about |= {"tf32": None, "versions": {"torch": "2.13.0", "cuda": None}}
+    >>> provenance({"what": "Nothing.", "environment": about, "rows": []})
     'EPYC, 1 thread, 2026-01-02; torch 2.13.0.'
     """
+    check(record)
     about = record["environment"]
     where = about["device"]
     if where == about["cpu"] and about["threads"]:
@@ -103,8 +106,10 @@ def write(record: dict, path: Path) -> None:
     """Check a record and write it as JSON, a line for every row, floats to four digits.
 
     The old file stays until the new one is complete. Raises ValueError as
-    :func:`hydra_lib.records.schema.check` does, and for NaN and infinities.
+    :func:`hydra_lib.records.schema.check` does, and for NaN and infinities; TypeError for a
+    ``path`` that is none.
     """
+    _checks.instance("path", path, Path)
     record = rounded(record)
     check(record, path.stem)
     lines = []

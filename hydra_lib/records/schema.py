@@ -45,6 +45,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from hydra_lib import _checks
+
 __all__ = ["SIZES", "check"]
 
 SIZES = ("B", "h", "T", "head_dim", "d_model", "m", "k", "n", "levels")
@@ -118,6 +120,7 @@ def check(record: Any, name: str = "record") -> None:
     Traceback (most recent call last):
     ValueError: record: environment must be a dictionary, got {}
     """
+    _checks.instance("name", name, str)
     _fields(name, record, _TOP, _MORE)
     _fields(f"{name}: environment", record["environment"], _ENVIRONMENT, {})
     for key, both in record.get("ceilings", {}).items():
@@ -150,17 +153,20 @@ def check(record: Any, name: str = "record") -> None:
 def _fields(where: str, value: object, needed: dict, more: dict | None = None) -> None:
     """A dictionary with the fields ``needed``, and of others only ``more`` (None: any)."""
     if not isinstance(value, dict):
-        raise ValueError(f"{where} must be a dictionary, got {value!r}")
+        raise ValueError(f"{where} must be a dictionary, got {_checks.shown(value)}")
     if lacks := [key for key in needed if key not in value]:
-        raise ValueError(f"{where} lacks {', '.join(lacks)}; it has {', '.join(value) or 'none'}")
+        has = ", ".join(map(str, value)) or "none"
+        raise ValueError(f"{where} must have {', '.join(lacks)}, got {has}")
     kinds = needed | (more or {})
     if more is not None and (unknown := [key for key in value if key not in kinds]):
-        raise ValueError(f"{where} may have {', '.join(kinds)}; got {', '.join(unknown)}")
+        has = ", ".join(map(str, unknown))
+        raise ValueError(f"{where} must have only {', '.join(kinds)}, got {has}")
     for key in value.keys() & kinds.keys():
         kind = kinds[key].removesuffix(_NULL)
         null = value[key] is None and kind != kinds[key]
         if not (null or _KINDS[kind](value[key])):
-            raise ValueError(f"{where}: {key} must be {kinds[key]}, got {value[key]!r}")
+            got = _checks.shown(value[key])
+            raise ValueError(f"{where}: {key} must be {kinds[key]}, got {got}")
 
 
 def _ordered(where: str, row: dict, *keys: str) -> None:

@@ -49,7 +49,9 @@ def to_float64(argument: Any) -> Any:
     """
     if isinstance(argument, torch.Tensor):
         if argument.is_floating_point() or argument.is_complex():
-            wide = argument.detach().to(torch.promote_types(argument.dtype, torch.float64))
+            wide = argument.detach().to(
+                torch.complex128 if argument.is_complex() else torch.float64
+            )
             return wide.requires_grad_(argument.requires_grad)
     elif isinstance(argument, np.ndarray) and argument.dtype.kind in "fc":
         return argument.astype(np.promote_types(argument.dtype, np.float64))

@@ -7,11 +7,29 @@ from pathlib import Path
 
 import torch
 
-__all__ = ["NoCudaError", "environment_of"]
+from hydra_lib import _checks
+
+__all__ = ["NoCudaError", "check_device", "environment_of"]
 
 
 class NoCudaError(ValueError):
     """CUDA was asked for where torch sees no CUDA device."""
+
+
+def check_device(device: str | torch.device) -> torch.device:
+    """The device, if it can be timed here; raises as :func:`environment_of`."""
+    try:
+        # torch takes numbers too, and lists a dozen devices, of which two can be timed.
+        found = torch.device(device) if isinstance(device, str | torch.device) else None
+    except RuntimeError:
+        found = None
+    if found is None or found.type not in ("cpu", "cuda"):
+        raise ValueError(f"device must be cpu or cuda, got {found or _checks.shown(device)}")
+    if found.type == "cuda" and (found.index or 0) >= (count := torch.cuda.device_count()):
+        raise NoCudaError(
+            f"device must be one of {count} CUDA devices that torch sees, got {found}"
+        )
+    return found
 
 
 def environment_of(device: str | torch.device = "cpu") -> dict:
@@ -28,14 +46,7 @@ def environment_of(device: str | torch.device = "cpu") -> dict:
     >>> environment_of()["versions"]["torch"] == torch.__version__
     True
     """
-    try:
-        device = torch.device(device)
-    except (RuntimeError, TypeError):  # torch lists a dozen devices, of which two can be timed
-        raise ValueError(f"device must be cpu or cuda, got {device!r}") from None
-    if device.type not in ("cpu", "cuda"):
-        raise ValueError(f"device must be cpu or cuda, got {device}")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise NoCudaError(f"asked for {device}, but torch {torch.__version__} sees no CUDA device")
+    device = check_device(device)
     cpu = platform.processor() or platform.machine()
     if (info := Path("/proc/cpuinfo")).exists():  # elsewhere the platform's own word must do
         lines = info.read_text().splitlines()

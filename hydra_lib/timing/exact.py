@@ -5,8 +5,12 @@ from collections.abc import Callable
 import torch
 from jaxtyping import Float, Float64
 
+from hydra_lib import _checks
+from hydra_lib.attention import check_inputs
+
 __all__ = [
     "attend_causally",
+    "check_heads",
     "exact_attention",
     "exact_gradients",
     "forward_and_backward",
@@ -21,14 +25,17 @@ def attend_causally(
     k: Float[torch.Tensor, "*batch T d_k"],
     v: Float[torch.Tensor, "*batch T d_v"],
 ) -> Float[torch.Tensor, "*batch T d_v"]:
-    """``softmax(q kᵀ / √d_k, causal) v``, one operation after the other, nothing checked.
+    """``softmax(q kᵀ / √d_k, causal) v``, one operation after the other.
 
     The (T, T) matrix goes to memory or comes from it eight times: written, read and written by
     the scaling, by the mask and by the softmax, read by the mix.
 
+    Errors as :func:`hydra_lib.attention.fused_attention`.
+
     >>> attend_causally(*torch.ones(3, 2, 4)).shape
     torch.Size([2, 4])
     """
+    check_inputs(q, k, v, None, True, None, values=False)
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (..., T, d_k) x (..., d_k, T) -> (..., T, T)
     future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
     weights = scores.masked_fill(future, float("-inf")).softmax(-1)
@@ -38,9 +45,12 @@ def attend_causally(
 def exact_attention(q: Heads, k: Heads, v: Heads) -> Float64[torch.Tensor, "B h T d_k"]:
     """Causal attention in float64, one (T, T) matrix in memory at a time.
 
+    Raises as :func:`hydra_lib.timing.ladder.python_loops`.
+
     >>> exact_attention(*torch.ones(3, 1, 1, 2, 4)).dtype
     torch.float64
     """
+    check_heads(q=q, k=k, v=v)
     out = torch.empty(q.shape, dtype=torch.float64, device=q.device)
     with torch.no_grad():
         for b, i in ((b, i) for b in range(q.shape[0]) for i in range(q.shape[1])):
@@ -51,9 +61,12 @@ def exact_attention(q: Heads, k: Heads, v: Heads) -> Float64[torch.Tensor, "B h 
 def exact_gradients(q: Heads, k: Heads, v: Heads, gradient: Heads) -> tuple:
     """The output in float64, and the gradients of q, k and v for that ``gradient`` of it.
 
+    Raises as :func:`hydra_lib.timing.ladder.python_loops`.
+
     >>> len(exact_gradients(*torch.ones(4, 1, 1, 2, 4)))
     4
     """
+    check_heads(q=q, k=k, v=v, gradient=gradient)
     new = [torch.empty(q.shape, dtype=torch.float64, device=q.device) for _ in range(4)]
     for b, i in ((b, i) for b in range(q.shape[0]) for i in range(q.shape[1])):
         wide = [x[b, i].detach().double().requires_grad_() for x in (q, k, v)]
@@ -64,7 +77,11 @@ def exact_gradients(q: Heads, k: Heads, v: Heads, gradient: Heads) -> tuple:
 
 
 def forward_and_backward(attend: Callable) -> Callable:
-    """A function of q, k, v and the output's gradient: the output and the three gradients."""
+    """A function of q, k, v and the output's gradient: the output and the three gradients.
+
+    Raises TypeError for what is no function.
+    """
+    _checks.function("attend", attend)
 
     def run(q, k, v, gradient):
         out = attend(q, k, v)
@@ -83,11 +100,35 @@ def row_error(
     gradient of the first query, are measured by m, which rows of nothing do not lower; where all
     are, the error is absolute. NaN if there is one.
 
+    Raises TypeError for anything but floating tensors, ValueError for shapes that differ, no axis
+    and an axis of length 0.
+
     >>> row_error(torch.tensor([[9.0], [0.0], [1.0]]), torch.tensor([[9.0], [1.0], [1.0]]))
     1.0
     """
+    for name, x in (("result", result), ("exact", exact)):
+        _checks.floating(name, x)
+    _checks.has_values(("result", result), ("exact", exact))
+    if result.shape != exact.shape or not exact.ndim or not exact.numel():
+        got = f"{tuple(result.shape)} and {tuple(exact.shape)}"
+        raise ValueError(f"result and exact must have one shape (…, d), no axis 0, got {got}")
     difference = (result.detach().double() - exact.double()).norm(dim=-1)
     size = exact.double().norm(dim=-1)
     some = size[size > 0]
     least = some.median() if some.numel() else torch.ones_like(size).max()
     return float((difference / size.clamp_min(least)).max())
+
+
+def check_heads(**tensors: torch.Tensor) -> None:
+    """Refuse tensors that are not of one shape (B, h, T, d_k), floating dtype and device."""
+    for name, x in tensors.items():
+        _checks.floating(name, x)
+    _checks.has_values(*tensors.items())
+    about = [(tuple(x.shape), x.dtype, str(x.device)) for x in tensors.values()]
+    shape = about[0][0]
+    if len(set(about)) > 1 or len(shape) != 4 or 0 in shape:
+        got = ", ".join(f"{shape} {dtype} on {device}" for shape, dtype, device in about)
+        raise ValueError(
+            f"{', '.join(tensors)} must be of one shape (B, h, T, d_k), dtype and device, no axis "
+            f"of length 0, got {got}"
+        )

@@ -13,11 +13,10 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from hydra_lib import _checks
-from hydra_lib.timing.exact import attend_causally
+from hydra_lib.timing.exact import Heads, attend_causally, check_heads
 
 __all__ = [
     "LADDER",
@@ -34,8 +33,6 @@ __all__ = [
 # Multiply-adds that Python's loops are given: about half a second.
 LOOP_LIMIT = 2**22
 
-Heads = Float[torch.Tensor, "B h T d_k"]
-
 
 def python_loops(q: Heads, k: Heads, v: Heads) -> Heads:
     """One number after the other, in Python's own floats: the sums as they are written down.
@@ -43,7 +40,7 @@ def python_loops(q: Heads, k: Heads, v: Heads) -> Heads:
     Raises TypeError for what is no tensor; ValueError unless q, k and v are of one shape
     (B, h, T, d_k), floating dtype and device.
     """
-    check_heads(q, k, v)
+    check_heads(q=q, k=k, v=v)
     heads = zip(*(x.flatten(0, 1).tolist() for x in (q, k, v)), strict=True)
     out = [attend_one_head(*one) for one in heads]
     return torch.tensor(out, dtype=q.dtype, device=q.device).view(q.shape)
@@ -71,7 +68,7 @@ def one_by_one(q: Heads, k: Heads, v: Heads) -> Heads:
 
     Raises as :func:`python_loops`.
     """
-    check_heads(q, k, v)
+    check_heads(q=q, k=k, v=v)
     size = q.shape[:2]
     heads = zip(*(x.flatten(0, 1).unbind() for x in (q, k, v)), strict=True)
     return torch.stack([attend_causally(*one) for one in heads]).unflatten(0, size)
@@ -82,7 +79,7 @@ def all_at_once(q: Heads, k: Heads, v: Heads) -> Heads:
 
     Raises as :func:`python_loops`.
     """
-    check_heads(q, k, v)
+    check_heads(q=q, k=k, v=v)
     return attend_causally(q, k, v)
 
 
@@ -91,7 +88,8 @@ def sdpa(q: Heads, k: Heads, v: Heads, backend: SDPBackend) -> Heads:
 
     Raises as :func:`python_loops`, and torch's RuntimeError where the backend refuses.
     """
-    check_heads(q, k, v)
+    check_heads(q=q, k=k, v=v)
+    _checks.instance("backend", backend, SDPBackend)
     with sdpa_kernel(backend):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
@@ -101,7 +99,7 @@ def triton_attention(q: Heads, k: Heads, v: Heads, split_queries: bool = True) -
 
     Raises as :func:`python_loops`, and as ``hydra_lib.kernels.flash_attention``.
     """
-    check_heads(q, k, v)
+    check_heads(q=q, k=k, v=v)
     from hydra_lib.kernels import flash_attention  # Triton is optional
 
     return flash_attention(q, k, v, causal=True, split_queries=split_queries)
@@ -149,9 +147,8 @@ def refusal(name: str, q: Heads, k: Heads, v: Heads) -> str | None:
     >>> refusal("SDPA cuDNN", *torch.ones(3, 1, 1, 2, 4))
     'needs CUDA, got cpu'
     """
-    if name not in LADDER:
-        raise ValueError(f"expected one of {', '.join(LADDER)}; got {name!r}")
-    check_heads(q, k, v)
+    _checks.one_of("name", name, LADDER)
+    check_heads(q=q, k=k, v=v)
     B, h, T, d = q.shape
     # Without CUDA, Triton's kernels run in its interpreter, and only if that was asked for.
     interpreted = name.startswith("Triton") and os.environ.get("TRITON_INTERPRET") == "1"
@@ -174,19 +171,6 @@ def refusal(name: str, q: Heads, k: Heads, v: Heads) -> str | None:
             own = [r for r in reasons if "runtime disabled" not in r and "not used" not in r]
             return "; ".join(dict.fromkeys([*own, f"{type(error).__name__}: {_first_line(error)}"]))
     return None
-
-
-def check_heads(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
-    """Refuse q, k and v that are not of one shape (B, h, T, d_k), floating dtype and device."""
-    for argument, x in (("q", q), ("k", k), ("v", v)):
-        _checks.tensor(argument, x)
-    about = [(tuple(x.shape), x.dtype, str(x.device)) for x in (q, k, v)]
-    if len(set(about)) > 1 or q.ndim != 4 or 0 in q.shape or not q.is_floating_point():
-        got = ", ".join(f"{shape} {dtype} on {device}" for shape, dtype, device in about)
-        raise ValueError(
-            "expected q, k and v of one shape (B, h, T, d_k), floating dtype and device, "
-            f"no axis of length 0; got {got}"
-        )
 
 
 def _first_line(message: object) -> str:

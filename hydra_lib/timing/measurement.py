@@ -14,7 +14,7 @@ import torch
 from hydra_lib import _checks
 from hydra_lib.timing.accuracy import FailedCheckError, as_tensor, check, to_float64
 from hydra_lib.timing.display import machine, percent, quantity
-from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.environment import check_device, environment_of
 from hydra_lib.timing.sampling import (
     argument_sets,
     device_of,
@@ -140,8 +140,8 @@ def bench(
     'float32'
     """
     if args and inputs is not None:
-        raise TypeError("give the arguments after fn or as inputs, not both")
-    _refuse((fn,), device, flops=flops, bytes=bytes, budget=budget, precision=precision)
+        raise TypeError(f"inputs must be None after arguments, got {_checks.shown(inputs)}")
+    _refuse({"fn": fn}, flush, device, flops=flops, bytes=bytes, budget=budget, precision=precision)
     sets, devices = argument_sets(args if inputs is None else inputs), set[torch.device]()
     for arguments in sets:
         results = first_call("fn", fn, arguments, devices)
@@ -178,8 +178,10 @@ def compare(
     >>> compare(lambda x: x + x, lambda x: 2 * x, (x,), budget=0.01).candidate_error
     0.0
     """
-    fns = (reference, candidate)
-    _refuse(fns, device, flops=flops, bytes=bytes, budget=budget, precision=precision)
+    exact = reference if exact is None else exact
+    fns = {"reference": reference, "candidate": candidate, "exact": exact}
+    numbers = {"flops": flops, "bytes": bytes, "budget": budget, "precision": precision}
+    _refuse(fns, flush, device, tolerance=tolerance, **numbers)
     sets, devices = argument_sets(inputs), set[torch.device]()
     errors = {"reference": 0.0, "candidate": 0.0}
     for arguments in sets:
@@ -187,7 +189,7 @@ def compare(
         # The candidate runs before the answer is anywhere in memory: it must not find it there.
         calls: tuple[tuple, ...] = (
             ("candidate", candidate, arguments, devices),
-            ("exact", exact or reference, wide, set()),
+            ("exact", exact, wide, set()),
             ("reference", reference, arguments, devices),
         )
         # Copies, because all of them may write to one buffer of the caller's.
@@ -208,15 +210,15 @@ def compare(
     return Comparison(*ratios, one, two, errors["reference"], errors["candidate"])
 
 
-def _refuse(fns: tuple, device: Device, **numbers: Count) -> None:
-    for fn in fns:
-        if not callable(fn):
-            raise TypeError(f"expected a function to time, got {_checks.shown(fn)}")
+def _refuse(fns: dict, flush: bool, device: Device, **numbers: Count) -> None:
+    for name, fn in fns.items():
+        _checks.function(name, fn)
+    _checks.flag("flush", flush)
     if device is not None:
-        environment_of(device)  # raises NoCudaError
+        check_device(device)
     for name, value in numbers.items():
-        if value is not None and not 0 <= _checks.number(name, value) < float("inf"):
-            raise ValueError(f"{name} must be finite and at least 0, got {value}")
+        if value is not None or name in ("budget", "precision"):
+            _checks.finite(name, value, least=0)
 
 
 def _dtypes(results: list) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import torch
 
-from hydra_lib.timing.environment import NoCudaError
+from hydra_lib import _checks
+from hydra_lib.timing.environment import NoCudaError, check_device
 
 __all__ = ["peak_bytes"]
 
@@ -14,10 +15,12 @@ def peak_bytes(fn: Callable, *args: object, device: str | torch.device = "cuda")
 
     The arguments do not count, the result does, and what the backward pass keeps.
 
-    Raises :class:`hydra_lib.timing.environment.NoCudaError` where torch does not keep these books.
+    Raises :class:`hydra_lib.timing.environment.NoCudaError` where torch does not keep these books,
+    TypeError for what is no function.
     """
-    if torch.device(device).type != "cuda" or not torch.cuda.is_available():
-        raise NoCudaError(f"peak memory is counted on CUDA only: got {device}")
+    _checks.function("fn", fn)
+    if (device := check_device(device)).type != "cuda":
+        raise NoCudaError(f"device must be CUDA, where torch counts peak memory, got {device}")
     torch.cuda.synchronize(device)
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_allocated(device)

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from hydra_lib import _checks
-from hydra_lib.timing.environment import environment_of
+from hydra_lib.records import check
+from hydra_lib.timing.environment import check_device
 from hydra_lib.timing.measurement import Timing, bench
 
 __all__ = ["Ceilings", "ceilings_of", "measure_ceilings", "place"]
@@ -33,11 +34,15 @@ class Ceilings:
 
 
 def ceilings_of(record: dict) -> dict[str, Ceilings]:
-    """The measured ceilings of a record by dtype, for :func:`place`."""
+    """The measured ceilings of a record by dtype, for :func:`place`; {} where there are none.
+
+    Raises ValueError as :func:`hydra_lib.records.check`.
+    """
+    check(record)
     about, kinds = {"environment": record["environment"]}, ("copy", "matmul")
     return {
         name: Ceilings(*(Timing(**both[kind], **about) for kind in kinds))
-        for name, both in record["ceilings"].items()
+        for name, both in record.get("ceilings", {}).items()
     }
 
 
@@ -59,8 +64,8 @@ def measure_ceilings(
     _checks.instance("dtype", dtype, torch.dtype)
     if not dtype.is_floating_point:
         raise ValueError(f"dtype must be floating, got {dtype}")
-    environment_of(device)  # raises NoCudaError before memory is asked for
-    size, n = CUDA_SIZES if torch.device(device).type == "cuda" else CPU_SIZES
+    _checks.finite("budget", budget, least=0)
+    size, n = CUDA_SIZES if check_device(device).type == "cuda" else CPU_SIZES
     source = torch.ones(size // dtype.itemsize, dtype=dtype, device=device)
     copy = bench(torch.empty_like(source).copy_, source, bytes=2 * size, budget=budget)
     # Random entries: a GPU clocks higher on constant ones, which switch fewer transistors.

@@ -1,5 +1,6 @@
 """Timings as rows of a record: :mod:`hydra_lib.records.schema` says what the fields mean."""
 
+from hydra_lib import _checks
 from hydra_lib.timing.measurement import Comparison, Timing
 
 __all__ = ["pair_rows", "row"]
@@ -14,7 +15,16 @@ def row(
     *,
     backward: bool = False,
 ) -> dict:
-    """What was timed alone, as one row; ``sizes`` by the names of the axes."""
+    """What was timed alone, as one row; ``sizes`` by the names of the axes.
+
+    Raises TypeError for a ``group`` or ``kernel`` that is no text, ``sizes`` that are no dictionary
+    and a ``timing`` that is none.
+    """
+    for argument, value in (("group", group), ("kernel", kernel)):
+        _checks.instance(argument, value, str)
+    _checks.instance("sizes", sizes, dict)
+    _checks.instance("timing", timing, Timing)
+    _checks.flag("backward", backward)
     return {
         "group": group,
         "kernel": kernel,
@@ -38,7 +48,14 @@ def pair_rows(
     *,
     backward: bool = False,
 ) -> list[dict]:
-    """What was timed in pairs, as two rows: the reference's, and the candidate's with the ratio."""
+    """What was timed in pairs, as two rows: the reference's, and the candidate's with the ratio.
+
+    Raises as :func:`row`, ValueError for other than two ``kernels``, and TypeError for a ``pair``
+    that is none.
+    """
+    _checks.instance("pair", pair, Comparison)
+    if not isinstance(kernels, tuple) or [*map(type, kernels)] != [str, str]:
+        raise ValueError(f"kernels must be a tuple of two names, got {_checks.shown(kernels)}")
     timings = (pair.reference, pair.candidate)
     errors = (pair.reference_error, pair.candidate_error)
     both = zip(kernels, timings, errors, strict=True)

@@ -43,7 +43,7 @@ def argument_sets(inputs: tuple | list) -> list[tuple]:
         raise TypeError(f"inputs must be a tuple or a list of tuples, got {kind}")
     sets = [inputs] if isinstance(inputs, tuple) else inputs
     if not sets:
-        raise EmptyWorkloadError("nothing to time: inputs is an empty list")
+        raise EmptyWorkloadError("inputs must hold something to time, got an empty list")
     for x in sets:
         if not isinstance(x, tuple):
             kind = type(x).__name__
@@ -75,7 +75,7 @@ def first_call(
 def _look_through(what: str, values: list, devices: set[torch.device]) -> None:
     for x in values:
         if 0 in (shape := tuple(getattr(x, "shape", ()))):
-            raise EmptyWorkloadError(f"nothing to time: {what} has shape {shape}")
+            raise EmptyWorkloadError(f"{what} must have an element, got shape {shape}")
         if isinstance(x, torch.Tensor):
             devices.add(x.device)
 
@@ -93,10 +93,10 @@ def device_of(used: set[torch.device], asked: str | torch.device | None) -> torc
     device, *more = sorted(used - {cpu} or {cpu}, key=str)
     if more or device.type not in ("cpu", "cuda"):
         names = ", ".join(map(str, [device, *more]))
-        raise ValueError(f"can time work on the CPU or on one CUDA device, got {names}")
+        raise ValueError(f"fn must work on the CPU or on one CUDA device, got {names}")
     wanted = torch.device(asked or device)
     if wanted.type != device.type or wanted.index not in (None, device.index):
-        raise ValueError(f"asked to time work on {wanted}, but it ran on {device}")
+        raise ValueError(f"device must be {device}, where it ran, got {wanted}")
     return device
 
 

@@ -6,6 +6,7 @@ import torch
 
 from hydra_lib import _checks
 from hydra_lib.heads import split_heads
+from hydra_lib.timing.environment import check_device
 
 __all__ = ["AttentionSize"]
 
@@ -45,7 +46,7 @@ class AttentionSize:
         >>> AttentionSize(1, 1, 2, 8).flops()  # 3 pairs, 4 · 8 each
         96
         """
-        products = 7 if backward else 2
+        products = 7 if _checks.flag("backward", backward) else 2
         return products * self.B * self.h * self.T * (self.T + 1) * self.head_dim
 
     def bytes(self, dtype: torch.dtype, backward: bool = False, passes: int = 0) -> int:
@@ -58,7 +59,9 @@ class AttentionSize:
         >>> AttentionSize(1, 1, 2, 8).bytes(torch.float32)
         256
         """
-        arrays = 12 if backward else 4
+        _checks.instance("dtype", dtype, torch.dtype)
+        passes = _checks.integer("passes", passes, 0)
+        arrays = 12 if _checks.flag("backward", backward) else 4
         numbers = arrays * self.T * self.head_dim + passes * self.T**2
         return self.B * self.h * numbers * dtype.itemsize
 
@@ -77,8 +80,14 @@ class AttentionSize:
         >>> AttentionSize(1, 3, 2, 5).tensors(torch.float32)[0].stride()
         (30, 5, 15, 1)
         """
-        generator = torch.Generator(device).manual_seed(seed)
+        _checks.instance("dtype", dtype, torch.dtype)
+        if not dtype.is_floating_point:
+            raise TypeError(f"dtype must be floating, got {dtype}")
+        _checks.flag("packed", packed)
+        seed = _checks.integer("seed", seed, 0)
+        generator = torch.Generator(check_device(device)).manual_seed(seed)
         shape = (self.B, self.T, self.d_model)
+        _checks.fits("B, T and d_model of size", *shape)
         wide = [torch.randn(shape, generator=generator, device=device).to(dtype) for _ in range(4)]
         heads = [split_heads(x, self.h) for x in wide]
         return tuple(x.contiguous() if packed else x for x in heads)

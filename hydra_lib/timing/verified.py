@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from hydra_lib import _checks
 from hydra_lib.timing.accuracy import FailedCheckError, relative_error
 from hydra_lib.timing.exact import exact_attention, exact_gradients, forward_and_backward, row_error
 from hydra_lib.timing.ladder import LADDER, Rung, refusal
@@ -31,10 +32,10 @@ def measure(
 
     ``how`` is handed to :func:`hydra_lib.timing.measurement.bench`: budget, flush, precision.
 
-    Raises :class:`hydra_lib.timing.accuracy.FailedCheckError` for a wrong kernel, and what the
-    kernel and ``bench`` raise.
+    Raises :class:`hydra_lib.timing.accuracy.FailedCheckError` for a wrong kernel; TypeError for a
+    ``kernel`` or ``size`` that is none; and what the kernel and ``bench`` raise.
     """
-    tensors, exact = _prepare(size, dtype, device, backward)
+    tensors, exact = _prepare(group, {"kernel": kernel}, size, dtype, device, backward)
     call = forward_and_backward(kernel.attend) if backward else kernel.attend
     error = verify(kernel.name, call(*tensors), exact, dtype)
     counts = _counts(kernel, size, dtype, backward)
@@ -61,8 +62,9 @@ def measure_pair(
     ``tensors`` (q, k, v, gradient) stand in for those of ``size``, if given; ``how`` is handed to
     :func:`hydra_lib.timing.measurement.compare`. Raises as :func:`measure`.
     """
-    tensors, exact = _prepare(size, dtype, device, backward, tensors)
     both = (reference, candidate)
+    kernels = {"reference": reference, "candidate": candidate}
+    tensors, exact = _prepare(group, kernels, size, dtype, device, backward, tensors)
     calls = [forward_and_backward(k.attend) if backward else k.attend for k in both]
     for kernel, call in zip(both, calls, strict=True):
         verify(kernel.name, call(*tensors), exact, dtype)
@@ -100,13 +102,15 @@ def climb(
 
     Raises ValueError for a ``reference`` that does not run.
     """
+    _checks.one_of("reference", reference, LADDER)
+    _checks.instance("size", size, AttentionSize)
+    _checks.flag("backward", backward)
     *heads, _ = size.tensors(dtype, device)
     heads = [x.detach().requires_grad_(backward) for x in heads]
     reasons = {name: refusal(name, *heads) for name in LADDER}
     del heads
-    if reference not in LADDER or reasons[reference]:
-        why = reasons.get(reference, f"expected one of {', '.join(LADDER)}")
-        raise ValueError(f"cannot measure against {reference!r}: {why}")
+    if why := reasons[reference]:
+        raise ValueError(f"reference must run here, got {reference!r}: {why}")
     options = {"backward": backward, **how}
     rows, references = [], []
     for name in [n for n in LADDER if n != reference and reasons[n] is None]:
@@ -159,8 +163,18 @@ def verify(name: str, results: object, exact: object, dtype: torch.dtype) -> flo
     return max(relative_error(x, y) for x, y in zip(results, exact, strict=True))
 
 
-def _prepare(size, dtype, device, backward: bool, tensors: tuple | None = None) -> tuple:
-    """The arguments of a call, and what it must return."""
+def _prepare(
+    group, kernels: dict, size, dtype, device, backward: bool, tensors: tuple | None = None
+) -> tuple:
+    """The arguments of a call, and what it must return; refuse what cannot be measured."""
+    _checks.instance("group", group, str)
+    for name, kernel in kernels.items():
+        _checks.instance(name, kernel, Rung)
+    _checks.instance("size", size, AttentionSize)
+    _checks.instance("dtype", dtype, torch.dtype)
+    _checks.flag("backward", backward)
+    if tensors is not None and (not isinstance(tensors, tuple) or len(tensors) != 4):
+        raise ValueError(f"tensors must be q, k, v, gradient, got {_checks.shown(tensors)}")
     q, k, v, gradient = tensors or size.tensors(dtype, device)
     if not backward:
         return (q, k, v), exact_attention(q, k, v)

@@ -5,6 +5,7 @@ travel with the state to the page, where ``static/limits.js`` holds links to the
 """
 
 import inspect
+import json
 import math
 import numbers
 import re
@@ -16,7 +17,7 @@ import traitlets
 
 from hydra_lib.widgets._bundle import STATIC
 
-__all__ = ["MOST", "Setting", "SettingError", "Widget", "inside", "proposed"]
+__all__ = ["MOST", "Data", "Setting", "SettingError", "Text", "Widget", "inside", "proposed"]
 
 CSS = (STATIC / "ui.css").read_text(encoding="utf-8")
 MOST = 10**6  # a larger number says no more in a picture, and products of these stay finite
@@ -48,7 +49,7 @@ class Setting(traitlets.TraitType):
     def validate(self, obj, value):
         try:
             return self._fit(plain(value), self.shape)
-        except ValueError:
+        except (ValueError, RuntimeError):  # torch's own, of a tensor without values or not dense
             got = reprlib.repr(value)
             raise SettingError(f"{self.name} must be {self.expected()}, got {got}") from None
 
@@ -87,11 +88,32 @@ class Setting(traitlets.TraitType):
         return {**bounds, "options": encode(list(self.options)), "shape": list(self.shape)}
 
 
+class Text(traitlets.Unicode):
+    """A text; raises SettingError for anything else."""
+
+    def validate(self, obj, value):
+        if not isinstance(value, str):
+            raise SettingError(f"{self.name} must be a text, got {reprlib.repr(value)}")
+        return value
+
+
+class Data(traitlets.Dict):
+    """A dictionary that can travel as JSON; raises SettingError for anything else."""
+
+    def validate(self, obj, value):
+        try:
+            if isinstance(value, dict) and json.dumps(value, allow_nan=False):
+                return value
+        except (TypeError, ValueError):
+            pass
+        raise SettingError(f"{self.name} must be a dictionary for JSON, got {reprlib.repr(value)}")
+
+
 class Widget(anywidget.AnyWidget):
     """A widget whose settings are checked; raises TypeError and AttributeError for unknown ones."""
 
     _css = CSS
-    name = traitlets.Unicode().tag(sync=True)
+    name = Text().tag(sync=True)
     """Key of the widget's setting in the URL fragment; give two widgets of a page two names."""
 
     limits = traitlets.Dict(read_only=True).tag(sync=True)

@@ -2,7 +2,7 @@
 
 import traitlets
 
-from hydra_lib.widgets._base import MOST, Setting, Widget, inside, proposed
+from hydra_lib.widgets._base import MOST, Setting, Text, Widget, inside, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["AggregationWidget"]
@@ -22,7 +22,7 @@ class AggregationWidget(Widget):
     """
 
     _esm = bundle("aggregation_widget.js")
-    name = traitlets.Unicode("aggregation").tag(sync=True)
+    name = Text("aggregation").tag(sync=True)
     values = Setting([[0.0]], **MATRIX)
     rule = Setting("mean", options=("sum", "mean", "window", "decay"))
     width = Setting(2, low=1, high=ROWS, whole=True)

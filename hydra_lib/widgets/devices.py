@@ -1,8 +1,6 @@
 """The widget of heads on devices; its arithmetic is ``static/costs.js``."""
 
-import traitlets
-
-from hydra_lib.widgets._base import MOST, Setting, Widget
+from hydra_lib.widgets._base import MOST, Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["DevicesWidget"]
@@ -22,7 +20,7 @@ class DevicesWidget(Widget):
     """
 
     _esm = bundle("devices_widget.js")
-    name = traitlets.Unicode("devices").tag(sync=True)
+    name = Text("devices").tag(sync=True)
     d_model = Setting(4096, low=1, high=65536, whole=True)
     n_heads = Setting(32, low=1, high=65536, whole=True)
     T = Setting(2048, low=1, high=MOST, whole=True)

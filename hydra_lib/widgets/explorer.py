@@ -4,9 +4,10 @@ from typing import Any
 
 import traitlets
 
+from hydra_lib import _checks
 from hydra_lib.records import SIZES, check
 from hydra_lib.records import group as rows_of
-from hydra_lib.widgets._base import Setting, SettingError, Widget
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["ExplorerWidget"]
@@ -35,12 +36,12 @@ class ExplorerWidget(Widget):
     """
 
     _esm = bundle("explorer_widget.js")
-    name = traitlets.Unicode("explorer").tag(sync=True)
+    name = Text("explorer").tag(sync=True)
     records = traitlets.Dict().tag(sync=True)
-    record = traitlets.Unicode(None, allow_none=True).tag(sync=True)
-    group = traitlets.Unicode(None, allow_none=True).tag(sync=True)
-    direction = traitlets.Unicode(None, allow_none=True).tag(sync=True)
-    dtype = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    record = Text(None, allow_none=True).tag(sync=True)
+    group = Text(None, allow_none=True).tag(sync=True)
+    direction = Text(None, allow_none=True).tag(sync=True)
+    dtype = Text(None, allow_none=True).tag(sync=True)
     d_model = Setting(None, **SIZE)
     m = Setting(None, **SIZE)
     k = Setting(None, **SIZE)
@@ -49,14 +50,17 @@ class ExplorerWidget(Widget):
     head_dim = Setting(None, **SIZE)
     B = Setting(None, **SIZE)
     h = Setting(None, **SIZE)
-    reference = traitlets.Unicode(None, allow_none=True).tag(sync=True)
-    kernel = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    reference = Text(None, allow_none=True).tag(sync=True)
+    kernel = Text(None, allow_none=True).tag(sync=True)
     show = Setting("time", options=("time", "speed", "ratio"))
     chart = Setting(None, options=(None, *CHARTS))
 
     def __init__(self, records, groups=None, **traits):
         if not isinstance(records, dict) or not records:
-            raise ValueError(f"records must be a dictionary of at least one record, got {records}")
+            got = _checks.shown(records)
+            raise ValueError(f"records must be a dictionary of at least one record, got {got}")
+        if groups is not None:
+            _checks.instance("groups", groups, list)
         slim = {name: _slim(name, record, groups) for name, record in records.items()}
         super().__init__(records=slim, **traits)
 
@@ -74,13 +78,13 @@ class ExplorerWidget(Widget):
 
 def _slim(name: str, record: Any, groups: list[str] | None) -> dict:
     """What the page reads of a record."""
-    check(record, f"record {name!r}")
+    check(record, f"records[{name!r}]")
     rows = record["rows"]
     if groups is not None:
         rows = [row for group in groups for row in rows_of(record, group)]
     timed = [row for row in rows if "kernel" in row]
     if not timed:
-        raise ValueError(f"record {name!r} has no timed rows to show")
+        raise ValueError(f"records[{name!r}] must have timed rows to show, got none")
     return {
         "what": record["what"],
         "environment": record["environment"],

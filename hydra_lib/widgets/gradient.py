@@ -3,7 +3,7 @@
 import traitlets
 
 from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, SettingError, Widget
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["GradientWidget"]
@@ -23,7 +23,7 @@ class GradientWidget(Widget):
     """
 
     _esm = bundle("gradient_widget.js")
-    name = traitlets.Unicode("gradient").tag(sync=True)
+    name = Text("gradient").tag(sync=True)
     scores = Setting([0.0] * N, low=-8, high=8, shape=(N,))
     target = Setting(TARGETS[0], options=tuple(TARGETS))
 

@@ -1,8 +1,6 @@
 """The widget of split widths; its arithmetic is ``static/heads.js``."""
 
-import traitlets
-
-from hydra_lib.widgets._base import Setting, Widget
+from hydra_lib.widgets._base import Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["HeadSplitterWidget"]
@@ -18,6 +16,6 @@ class HeadSplitterWidget(Widget):
     """
 
     _esm = bundle("head_splitter_widget.js")
-    name = traitlets.Unicode("head_splitter").tag(sync=True)
+    name = Text("head_splitter").tag(sync=True)
     d_model = Setting(768, low=1, high=65536, whole=True)
     n_heads = Setting(12, low=1, high=65536, whole=True)

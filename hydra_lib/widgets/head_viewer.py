@@ -1,21 +1,21 @@
 """The widget of learned heads; its arithmetic is ``toy_language.js`` and ``toy_model.js``."""
 
 import base64
+import functools
 
 import torch
 import traitlets
 
-from hydra_lib.toy.language import SYMBOLS, Reader, corpus, encode
+from hydra_lib.toy.language import SYMBOLS, Corpus, Reader, corpus, encode
 from hydra_lib.toy.model import ToyModel, stored
 from hydra_lib.toy.roles import role_scores
-from hydra_lib.widgets._base import Setting, SettingError, Widget, inside, proposed
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget, inside, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["HeadViewerWidget"]
 
 LONGEST = 48  # what the model was trained on
 INDEX = {"low": 0, "high": 99, "whole": True}
-HELD_OUT = {"documents": 100, "seed": 1_000_000}  # no model is trained on these
 DOCUMENT = "^gmGgmhDl[ao]lfcpo*Di*Dlf(m{sq}mh)fcpo(f"
 
 
@@ -36,13 +36,13 @@ class HeadViewerWidget(Widget):
     """
 
     _esm = bundle("head_viewer_widget.js")
-    name = traitlets.Unicode("head_viewer").tag(sync=True)
+    name = Text("head_viewer").tag(sync=True)
     weights = traitlets.Dict().tag(sync=True)
     """``n_heads``; ``shapes``, a list of names and shapes; ``data``, the float16 numbers of all in
     this order, row by row, low byte first, in base64."""
 
     scores = traitlets.Dict().tag(sync=True)
-    text = traitlets.Unicode(DOCUMENT).tag(sync=True)
+    text = Text(DOCUMENT).tag(sync=True)
     layer = Setting(0, **INDEX)
     head = Setting(0, **INDEX)
     position = Setting(0, low=0, high=LONGEST - 1, whole=True)
@@ -50,14 +50,14 @@ class HeadViewerWidget(Widget):
     seed = Setting(0, low=0, high=2**32 - 1, whole=True)
 
     def __init__(self, model=None, text=DOCUMENT, layer=None, head=None, position=None, **traits):
+        check_document(text)
         model = _rounded(stored() if model is None else model)
-        scores = role_scores(model, corpus(**HELD_OUT))
+        scores = role_scores(model, _held_out())
         best = int(scores["induction"].argmax())
         n_heads = model.layers[0].config.n_heads
         layer = best // n_heads if layer is None else HeadViewerWidget.layer.validate(self, layer)
         if head is None:
             head = int(scores["induction"][layer].argmax()) if 0 <= layer < len(model.layers) else 0
-        check_document(text)
         super().__init__(
             weights=_packed(model),
             scores={role: x.tolist() for role, x in scores.items()},
@@ -80,6 +80,12 @@ class HeadViewerWidget(Widget):
         inside("head", setting["head"], len(layers[0]))
         inside("position", setting["position"], len(setting["text"]))
         return proposal["value"]
+
+
+@functools.cache
+def _held_out() -> Corpus:
+    """Documents that no model is trained on."""
+    return corpus(documents=100, seed=1_000_000)
 
 
 def check_document(text: object) -> None:

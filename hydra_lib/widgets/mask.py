@@ -3,7 +3,7 @@
 import traitlets
 
 from hydra_lib.masking import causal_mask
-from hydra_lib.widgets._base import MOST, Setting, SettingError, Widget
+from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["MaskWidget"]
@@ -22,7 +22,7 @@ class MaskWidget(Widget):
     """
 
     _esm = bundle("mask_widget.js")
-    name = traitlets.Unicode("mask").tag(sync=True)
+    name = Text("mask").tag(sync=True)
     scores = Setting([[0.0]], low=-MOST, high=MOST, **SIZE)
     mask = Setting([[True]], options=(True, False), **SIZE)
 

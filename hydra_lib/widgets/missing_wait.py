@@ -2,7 +2,7 @@
 
 import traitlets
 
-from hydra_lib.widgets._base import Setting, SettingError, Widget
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["MissingWaitWidget"]
@@ -21,7 +21,7 @@ class MissingWaitWidget(Widget):
     """
 
     _esm = bundle("missing_wait_widget.js")
-    name = traitlets.Unicode("missing_wait").tag(sync=True)
+    name = Text("missing_wait").tag(sync=True)
     waits = Setting([False] * PLACES, options=(False, True), shape=(PLACES,))
 
     @traitlets.validate("waits")

@@ -1,8 +1,6 @@
 """The widget of score variance; its arithmetic is ``static/scaling.js``."""
 
-import traitlets
-
-from hydra_lib.widgets._base import Setting, Widget
+from hydra_lib.widgets._base import Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["ScalingWidget"]
@@ -19,7 +17,7 @@ class ScalingWidget(Widget):
     """
 
     _esm = bundle("scaling_widget.js")
-    name = traitlets.Unicode("scaling").tag(sync=True)
+    name = Text("scaling").tag(sync=True)
     d_k = Setting(64, options=tuple(2**e for e in range(10)))
     sigma = Setting(1.0, low=0.25, high=3)
     mu_q = Setting(0.0, low=0, high=3)

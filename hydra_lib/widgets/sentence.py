@@ -5,7 +5,7 @@ import math
 import traitlets
 
 from hydra_lib import sentence
-from hydra_lib.widgets._base import MOST, Setting, SettingError, Widget, inside, proposed
+from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, Widget, inside, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["SentenceWidget"]
@@ -29,7 +29,7 @@ class SentenceWidget(Widget):
     """
 
     _esm = bundle("sentence_widget.js")
-    name = traitlets.Unicode("sentence").tag(sync=True)
+    name = Text("sentence").tag(sync=True)
     rule = Setting("attention", options=("mean", "window", "decay", "attention"))
     causal = Setting(True, options=(True, False))
     tau = Setting(1.0, low=0, high=MOST, options=(math.inf,))
@@ -44,7 +44,7 @@ class SentenceWidget(Widget):
 
     def __init__(self, controls=("rule",), **traits):
         super().__init__(**traits)
-        self.set_trait("controls", list(controls))
+        self.set_trait("controls", controls)
 
     @traitlets.validate("q", "k", "head")
     def _check_fit(self, proposal):

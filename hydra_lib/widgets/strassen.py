@@ -3,7 +3,7 @@
 import traitlets
 
 from hydra_lib.matmul.schemes import STRASSEN, WINOGRAD, naive
-from hydra_lib.widgets._base import Setting, SettingError, Widget, proposed
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["StrassenWidget"]
@@ -35,7 +35,7 @@ class StrassenWidget(Widget):
     """
 
     _esm = bundle("strassen_widget.js")
-    name = traitlets.Unicode("strassen").tag(sync=True)
+    name = Text("strassen").tag(sync=True)
     algorithms = traitlets.Dict(FACTORS, read_only=True).tag(sync=True)
     algorithm = Setting("strassen", options=tuple(FACTORS))
     product = Setting(0, low=0, high=MOST_PRODUCTS - 1, whole=True)

@@ -4,7 +4,7 @@ import math
 
 import traitlets
 
-from hydra_lib.widgets._base import Setting, SettingError, Widget, inside, proposed
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget, inside, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["StrideWidget"]
@@ -26,7 +26,7 @@ class StrideWidget(Widget):
     """
 
     _esm = bundle("stride_widget.js")
-    name = traitlets.Unicode("stride").tag(sync=True)
+    name = Text("stride").tag(sync=True)
     T = Setting(4, **SIZE)
     n_heads = Setting(3, **SIZE)
     head_dim = Setting(2, **SIZE)

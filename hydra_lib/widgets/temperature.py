@@ -4,7 +4,7 @@ import math
 
 import traitlets
 
-from hydra_lib.widgets._base import MOST, Setting, SettingError, Widget
+from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["TemperatureWidget"]
@@ -23,7 +23,7 @@ class TemperatureWidget(Widget):
     """
 
     _esm = bundle("temperature_widget.js")
-    name = traitlets.Unicode("temperature").tag(sync=True)
+    name = Text("temperature").tag(sync=True)
     scores = Setting([0.0], **STATES)
     tau = Setting(1.0, low=0, high=MOST, options=(math.inf,))
     given = Setting([0.0], read_only=True, **STATES)

@@ -5,7 +5,7 @@ import math
 import traitlets
 
 from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, Widget
+from hydra_lib.widgets._base import Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["TilesWidget"]
@@ -24,7 +24,7 @@ class TilesWidget(Widget):
     """
 
     _esm = bundle("tiles_widget.js")
-    name = traitlets.Unicode("tiles").tag(sync=True)
+    name = Text("tiles").tag(sync=True)
     block = Setting(2, low=1, high=N, whole=True)
     step = Setting(3, low=0, high=N * (N + 1) // 2, whole=True)
 

@@ -6,7 +6,7 @@ import torch
 import traitlets
 
 from hydra_lib.attention import trace
-from hydra_lib.widgets._base import MOST, Setting, SettingError, Widget, proposed
+from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, Widget, proposed
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["TraceWidget"]
@@ -20,30 +20,40 @@ class TraceWidget(Widget):
     """Every matrix of the five steps; point at a number to see the arithmetic that made it.
 
     ``q`` is (Tq, d_k), ``k`` is (Tk, d_k), ``v`` is (Tk, d_v), at most 16 × 16; ``mask`` broadcasts
-    to (Tq, Tk), True = may attend; ``temperature`` is √d_k unless given. ``cell`` is the number
-    explained, as ``"weights.1.2"``: a table (q, kT, scores, scaled, masked, weights, v, output),
-    its row and its column, both counted from 1; empty for none.
+    to (Tq, Tk), True = may attend; ``temperature`` is √d_k unless given. ``words`` names the
+    positions of queries and of keys, which then are as many; none by default. Where all values are
+    colours, three numbers from 0 to 1, they and the outputs are shown as paint. ``cell`` is the
+    number explained, as ``"weights.1.2"``: a table (q, kT, scores, scaled, masked, weights, v,
+    output), its row and its column, both counted from 1; empty for none.
 
-    Raises ValueError for other matrices, another temperature and a cell that does not exist; and
+    Raises ValueError for other matrices, another temperature, words that are not one for each
+    query and key, and a cell that does not exist; TypeError for words that are no words; and
     what :func:`hydra_lib.attention.trace` raises.
     """
 
     _esm = bundle("trace_widget.js")
-    name = traitlets.Unicode("trace").tag(sync=True)
+    name = Text("trace").tag(sync=True)
     q = Setting([[0.0]], **MATRIX)
     k = Setting([[0.0]], **MATRIX)
     v = Setting([[0.0]], **MATRIX)
     mask = Setting(None, options=(True, False), allow_none=True, **SIZE)
     temperature = Setting(None, low=1e-6, high=MOST, options=(None, math.inf))
-    cell = traitlets.Unicode("").tag(sync=True)
+    words = traitlets.List(Text(), read_only=True).tag(sync=True)
+    cell = Text("").tag(sync=True)
 
-    def __init__(self, q, k, v, mask=None, temperature=None, **traits):
+    def __init__(self, q, k, v, mask=None, temperature=None, words=(), **traits):
         if mask is not None:
             mask = torch.tensor(TraceWidget.mask.validate(self, mask))
             sizes = [len(TraceWidget.q.validate(self, q)), len(TraceWidget.k.validate(self, k))]
             if all(own in (1, size) for own, size in zip(mask.shape, sizes, strict=True)):
                 mask = mask.expand(sizes)
         super().__init__(q=q, k=k, v=v, mask=mask, temperature=temperature, **traits)
+        if not (isinstance(words, list | tuple) and all(isinstance(w, str) for w in words)):
+            raise TypeError(f"words must be a list of str, got {words!r}")
+        if words and not len(words) == len(self.q) == len(self.k):
+            sizes = f"{len(self.q)} queries and {len(self.k)} keys"
+            raise ValueError(f"words must be one for each position, got {len(words)} for {sizes}")
+        self.set_trait("words", list(words))
 
     @traitlets.validate(*GIVEN, "cell")
     def _check_fit(self, proposal):

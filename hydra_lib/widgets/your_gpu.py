@@ -5,7 +5,7 @@ from typing import Any
 import traitlets
 
 from hydra_lib.records import check
-from hydra_lib.widgets._base import Setting, Widget
+from hydra_lib.widgets._base import Data, Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["YourGpuWidget"]
@@ -31,7 +31,7 @@ class YourGpuWidget(Widget):
     """
 
     _esm = bundle("your_gpu_widget.js")
-    name = traitlets.Unicode("your_gpu").tag(sync=True)
+    name = Text("your_gpu").tag(sync=True)
     measure = Setting("attention", options=("attention", "matmul", "sweep"))
     T = Setting(256, options=(64, 128, 256, 512, 1024, 2048, 4096))
     h = Setting(12, low=1, high=16, whole=True)
@@ -44,7 +44,7 @@ class YourGpuWidget(Widget):
     pipeline = Setting(False, **SWITCH)
     one_sample = Setting(False, **SWITCH)
     recorded: traitlets.List = traitlets.List(read_only=True).tag(sync=True)
-    result = traitlets.Dict().tag(sync=True)
+    result = Data().tag(sync=True)
 
     def __init__(self, records: dict[str, dict] | None = None, **traits: Any):
         super().__init__(**traits)
@@ -55,7 +55,7 @@ def _beside(records: dict[str, dict]) -> list[dict]:
     """Of each record the forward times of the ladder, with the device's name."""
     rows = []
     for name, record in records.items():
-        check(record, f"record {name!r}")
+        check(record, f"records[{name!r}]")
         about = record["environment"]
         for row in record["rows"]:
             if row["group"] == "ladder" and row.get("pass") == "forward":

@@ -1,8 +1,6 @@
 """The widget in which a reader writes the inner loop of the fused kernel, in WGSL."""
 
-import traitlets
-
-from hydra_lib.widgets._base import Widget
+from hydra_lib.widgets._base import Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["YourKernelWidget"]
@@ -18,5 +16,5 @@ class YourKernelWidget(Widget):
     """
 
     _esm = bundle("your_kernel_widget.js")
-    name = traitlets.Unicode("your_kernel").tag(sync=True)
-    code = traitlets.Unicode("").tag(sync=True)
+    name = Text("your_kernel").tag(sync=True)
+    code = Text("").tag(sync=True)

@@ -6,7 +6,7 @@ Nothing here is to be imitated: :func:`hydra_lib.timing.measurement.bench` makes
 from collections.abc import Callable
 from subprocess import SubprocessError
 
-from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.environment import check_device
 from hydra_lib.timing.mistakes._mistake import Mistake
 from hydra_lib.timing.mistakes.clock import cold_start, no_synchronize, one_sample, unpaired
 from hydra_lib.timing.mistakes.work import allocation, cached_inputs, tf32, threads
@@ -42,7 +42,7 @@ def make_all(device: str = "cpu") -> tuple[list[Mistake], dict[str, str]]:
 
     Raises :class:`NoCudaError` for CUDA where there is none.
     """
-    environment_of(device)
+    device = str(check_device(device))
     made, reasons = [], {}
     for name, make in MISTAKES.items():
         try:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from hydra_lib.timing.environment import environment_of
+from hydra_lib import _checks
+from hydra_lib.timing.environment import check_device
 
-__all__ = ["Mistake", "matrix", "repeat", "since"]
+__all__ = ["Mistake", "chosen", "matrix", "repeat", "since"]
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,18 @@ class Mistake:
         return self.wrong / self.right
 
 
-def matrix(device: str, n: int) -> tuple[torch.Tensor, torch.device]:
-    """A normal (n, n) matrix on ``device``, and that device."""
-    environment_of(device)  # raises NoCudaError
+def chosen(device: str | torch.device, name: str, value: int | None, *usual: int) -> tuple:
+    """The device, and a positive integer: unless given, what is usual on the CPU, and on CUDA."""
+    where = check_device(device)
+    if value is None:
+        value = usual[where.type == "cuda"]
+    return where, _checks.integer(name, value)
+
+
+def matrix(device: torch.device, n: int) -> torch.Tensor:
+    """A normal (n, n) matrix."""
     generator = torch.Generator(device).manual_seed(0)
-    a = torch.randn(n, n, generator=generator, device=device)
-    return a, a.device
+    return torch.randn(n, n, generator=generator, device=device)
 
 
 def since(fn: Callable) -> float:

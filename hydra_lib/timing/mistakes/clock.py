@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from hydra_lib.timing.environment import environment_of
+from hydra_lib import _checks
 from hydra_lib.timing.measurement import bench
-from hydra_lib.timing.mistakes._mistake import Mistake, matrix, repeat, since
+from hydra_lib.timing.mistakes._mistake import Mistake, chosen, matrix, repeat, since
 from hydra_lib.timing.sampling import stopwatch
 
 __all__ = ["cold_start", "no_synchronize", "one_sample", "unpaired"]
@@ -26,7 +26,9 @@ def no_synchronize(device: str = "cpu", n: int | None = None, budget: int | floa
     On the CPU nothing is launched; a stand-in hands the product to another thread, as a kernel is
     handed to the GPU, and stops the clock before it has an answer.
     """
-    a, where = matrix(device, n or (4096 if device != "cpu" else 512))
+    _checks.finite("budget", budget, least=0)
+    where, n = chosen(device, "n", n, 512, 4096)
+    a = matrix(where, n)
     out = torch.empty_like(a)
     if where.type == "cuda":
         waiting = repeat(lambda: since(lambda: torch.mm(a, a, out=out)), where, budget)
@@ -74,9 +76,8 @@ print(json.dumps(times))
 
 def cold_start(device: str = "cpu", n: int | None = None) -> Mistake:
     """The first product of a new Python process, which also loads and sets up the library."""
-    environment_of(device)  # raises NoCudaError
-    n = n or (2048 if device != "cpu" else 256)
-    command = [sys.executable, "-c", _FRESH, device, str(n), str(torch.get_num_threads())]
+    where, n = chosen(device, "n", n, 256, 2048)
+    command = [sys.executable, "-c", _FRESH, str(where), str(n), str(torch.get_num_threads())]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     first, *rest = json.loads(done.stdout.splitlines()[-1])
     ways = "the first call of a process", "the median of the next 20"
@@ -88,7 +89,8 @@ def one_sample(device: str = "cpu", n: int | None = None, blocks: int = 20) -> M
 
     The true ratio is 1. Reported is how far off, turned above 1, at least one comparison in ten is.
     """
-    a, b = (times.reshape(blocks, 20) for times in _pairs(device, n, 20 * blocks))
+    (where, n), blocks = chosen(device, "n", n, 192, 2048), _checks.integer("blocks", blocks)
+    a, b = (times.reshape(blocks, 20) for times in _pairs(where, n, 20 * blocks))
     single, medians = a / b, np.median(a, 1) / np.median(b, 1)
     wrong, right = (float(np.exp(np.quantile(np.abs(np.log(r)), 0.9))) for r in (single, medians))
     ways = "one sample of either; one in ten is off by", "medians of 20; one in ten is off by"
@@ -110,10 +112,10 @@ while True:
 
 
 @contextmanager
-def neighbours(device: str) -> Iterator[None]:
+def neighbours(device: torch.device) -> Iterator[None]:
     """Other programs that keep the device busy: one on a GPU, one for every core of a CPU."""
-    count = (os.cpu_count() or 1) if device == "cpu" else 1
-    command = [sys.executable, "-c", _NEIGHBOUR, device]
+    count = (os.cpu_count() or 1) if device.type == "cpu" else 1
+    command = [sys.executable, "-c", _NEIGHBOUR, str(device)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
     try:
         for one in running:
@@ -132,10 +134,10 @@ def unpaired(device: str = "cpu", n: int | None = None, rounds: int = 25) -> Mis
     the median ratio of neighbouring calls in both, turned above 1. Both come from the same samples.
     """
     # Long enough to be interrupted: of short calls most fit between two turns of a neighbour.
-    n = n or (2048 if device != "cpu" else 768)
-    first = _pairs(device, n, rounds)
-    with neighbours(device):
-        second = _pairs(device, n, rounds)
+    (where, n), rounds = chosen(device, "n", n, 768, 2048), _checks.integer("rounds", rounds)
+    first = _pairs(where, n, rounds)
+    with neighbours(where):
+        second = _pairs(where, n, rounds)
     a, b = np.concatenate([first, second], 1)
     wrong = float(np.median(second[1]) / np.median(first[0]))
     right = float(np.exp(abs(np.log(np.median(a / b)))))
@@ -143,8 +145,7 @@ def unpaired(device: str = "cpu", n: int | None = None, rounds: int = 25) -> Mis
     return Mistake("unpaired", *ways, wrong, right, unit="ratio")
 
 
-def _pairs(device: str, n: int | None, count: int) -> np.ndarray:
+def _pairs(device: torch.device, n: int, count: int) -> np.ndarray:
     """Times of one product, measured in pairs: two rows."""
-    a, where = matrix(device, n or (2048 if device != "cpu" else 192))
-    seconds = stopwatch(where, flush=False)
+    a, seconds = matrix(device, n), stopwatch(device, flush=False)
     return np.array([[seconds(torch.mm, (a, a)) for _ in range(2)] for _ in range(count + 5)])[5:].T

@@ -6,10 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from hydra_lib import _checks
 from hydra_lib.timing.accuracy import relative_error
-from hydra_lib.timing.environment import NoCudaError, environment_of
+from hydra_lib.timing.environment import NoCudaError, check_device
 from hydra_lib.timing.measurement import bench
-from hydra_lib.timing.mistakes._mistake import Mistake, matrix, repeat, since
+from hydra_lib.timing.mistakes._mistake import Mistake, chosen, matrix, repeat, since
 
 __all__ = ["allocation", "cached_inputs", "tf32", "threads"]
 
@@ -19,9 +20,10 @@ def tf32(device: str = "cuda", n: int = 4096, budget: int | float = 0.5) -> Mist
 
     Raises :class:`NoCudaError` for the CPU, which has no TF32.
     """
-    if torch.device(device).type != "cuda":
-        raise NoCudaError(f"TF32 is a format of CUDA devices: got {device}")
-    a, _ = matrix(device, n)
+    where, n = chosen(device, "n", n)
+    if where.type != "cuda":
+        raise NoCudaError(f"device must be CUDA, which alone has TF32, got {where}")
+    a = matrix(where, n)
     exact, before = a.double() @ a.double(), torch.get_float32_matmul_precision()
     found = {}
     try:
@@ -43,9 +45,9 @@ def allocation(device: str = "cpu", size: int = 2**26, budget: int | float = 0.5
     On CUDA torch keeps freed memory for the next call, which costs next to nothing (``reused``, in
     seconds); here the wrong way empties that pool before the clock starts.
     """
-    environment_of(device)
-    x = torch.ones(size // 4, device=device)
-    out, where = torch.empty_like(x), x.device
+    where, size = chosen(device, "size", size)
+    x = torch.ones(size // 4, device=where)
+    out = torch.empty_like(x)
     fresh = bench(torch.add, x, 1.0, device=device, budget=budget).p50
     right = bench(lambda x: torch.add(x, 1.0, out=out), x, device=device, budget=budget).p50
     ways = "result in new memory from the system", "result in memory that is there"
@@ -68,13 +70,14 @@ def cached_inputs(
     device: str = "cpu", size: int | None = None, budget: int | float = 0.5
 ) -> Mistake:
     """The same input again and again, so small that it stays in the cache; ``size`` bytes."""
-    environment_of(device)
-    where = torch.device(device)
+    _checks.finite("budget", budget, least=0)
+    where = check_device(device)
     if size is None:
         size = 2**20
         if where.type == "cuda":
             about = torch.cuda.get_device_properties(where)
             size = getattr(about, "L2_cache_size", 2**23) // 2
+    size = _checks.integer("size", size)
     x = torch.ones(size // 4, device=device)
     scrap = torch.zeros(max(2**28, 4 * size) // 4, device=device)
 
@@ -107,9 +110,10 @@ def threads(device: str = "cpu", n: int = 1024, budget: int | float = 0.5) -> Mi
 
     Raises ValueError for another device than the CPU.
     """
-    if torch.device(device).type != "cpu":
-        raise ValueError(f"threads are counted on the CPU: got {device}")
-    a, _ = matrix("cpu", n)
+    where, n = chosen(device, "n", n)
+    if where.type != "cpu":
+        raise ValueError(f"device must be the CPU, whose threads are counted, got {where}")
+    a = matrix(where, n)
     before, everyone = torch.get_num_threads(), os.cpu_count() or 1
     try:
         found = []

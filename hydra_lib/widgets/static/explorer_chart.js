@@ -10,13 +10,24 @@ const text = (x, y, words, anchor, more = {}) => svg("text", { x, y, "text-ancho
 const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
 const plain = (x) => (x === 0 || (x >= 1e-3 && x < 1e5) ? String(x) : x.toExponential(0).replace("e+", "e").replace("-", "−"));
 
+/** Values whose labels do not run into each other; of those that would, the largest. */
+function legible(values, x) {
+  let free = Infinity; // what is right of here is taken
+  return [...values].sort((a, b) => b - a).filter((value) => {
+    const half = (plain(value).length * 6.5 + 6) / 2;
+    const fits = x(value) + half <= free;
+    if (fits) free = x(value) - half;
+    return fits;
+  });
+}
+
 /** The frame: axes, their written values, their names; and the two scales. */
 function frame(node, across, up, names, written) {
   const [x, y] = [scale(across, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
   node.replaceChildren(
     ...ticks(up, 6).flatMap((value) => [
       line(LEFT, y(value), RIGHT, y(value), "hydra-grid"), text(LEFT - 6, y(value) + 4, plain(value), "end")]),
-    ...written.map((value) => text(x(value), BOTTOM + 15, plain(value), "middle")),
+    ...legible(written, x).map((value) => text(x(value), BOTTOM + 15, plain(value), "middle")),
     line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),
     text(0, 11, names[1], "start"), text(RIGHT, HEIGHT - 3, names[0], "end"),
   );
@@ -97,8 +108,7 @@ export function drawLines(node, shown, show, chosen, onChoose) {
   const across = axis === "head_dim" ? { low: xs[0], high: xs.at(-1), log: false }
     : { low: xs[0], high: xs.at(-1), log: true };
   const up = axisOf([...points.map(({ value }) => value), ...(show === "ratio" ? [1] : [])], 12);
-  const every = Math.ceil(xs.length / 8);
-  const { x, y } = frame(node, across, up, [axis, unit], xs.filter((_, i) => i % every === 0));
+  const { x, y } = frame(node, across, up, [axis, unit], xs);
   if (show === "ratio") node.append(line(LEFT, y(1), RIGHT, y(1), "hydra-base"));
   node.append(line(x(taken[axis]), TOP, x(taken[axis]), BOTTOM, "hydra-gap"));
   const ends = [];

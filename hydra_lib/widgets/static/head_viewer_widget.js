@@ -35,9 +35,12 @@ function render({ model, el: root }) {
   const picker = headPicker(scores, (layer, head) => update(model, { layer, head }));
   const strip = symbolStrip({ choose, point });
   const typed = field("Type your own", (text) => {
-    const { legal, problem } = examine(text);
+    // Every document starts with ^; whoever leaves it out means it.
+    const start = text.startsWith("^") || text === "" ? "" : "^";
+    const { legal, problem } = examine(start + text);
     // What is under way is looked at from the symbol before the cursor.
-    if (legal.length > 1) show(legal, Math.max(0, Math.min(legal.length, typed.input.selectionStart) - 1));
+    const before = start.length + typed.input.selectionStart - 1;
+    if (legal.length > 1) show(legal, Math.max(0, Math.min(legal.length - 1, before)));
     if (problem) throw new Error(problem);
   }, () => {});
   for (const [name, value] of Object.entries({ spellcheck: false, autocapitalize: "off", autocomplete: "off" })) {

@@ -1,6 +1,6 @@
 import { trace } from "./attention.js";
 import { withinLimits } from "./limits.js";
-import { columnHeads, el, follow, heat, number, roving, table, update } from "./ui.js";
+import { columnHeads, css, el, follow, heat, number, roving, swatch, table, update } from "./ui.js";
 
 const LABELS = { q: "Q", kT: "Kᵀ", v: "V" };
 const ALL = -1; // the whole row or column
@@ -26,7 +26,16 @@ function parse(cell) {
   return { name, i: row - 1, j: column - 1 };
 }
 
+/** Whether all values are colours. */
+const painted = (v) => v.every((row) => row.length === 3 && row.every((x) => x >= 0 && x <= 1));
+
+// Which tables have a position a row, and which a position a column.
+const ROWS = ["q", "scores", "scaled", "masked", "weights", "v", "output"];
+const COLUMNS = ["kT", "scores", "scaled", "masked", "weights"];
+
 function render({ model, el: root }) {
+  const words = model.get("words");
+  const numbered = (name, along, n) => (words.length && along.includes(name) ? words[n] : n + 1);
   const state = () => Object.fromEntries(["q", "k", "v", "mask"].map((name) => [name, model.get(name)]));
   let hovered;
   const choose = (cell) => {
@@ -34,8 +43,10 @@ function render({ model, el: root }) {
     update(model, { cell });
   };
   const tables = Object.entries(sizes(state())).map(([name, [rows, columns]]) => {
-    const grid = table("", rows, columns, (i) => i + 1);
-    columnHeads(grid, "", Array.from({ length: columns }, (_, j) => j + 1));
+    const grid = table("", rows, columns, (i) => numbered(name, ROWS, i));
+    columnHeads(grid, "", Array.from({ length: columns }, (_, j) => numbered(name, COLUMNS, j)));
+    const dots = ["v", "output"].includes(name) && painted(model.get("v")) ? grid.rows.map(() => swatch("none")) : [];
+    grid.rows.forEach((row, i) => row.firstChild.append(...dots.slice(i, i + 1)));
     grid.root.classList.add("hydra-trace");
     const buttons = grid.cells.map((cells, i) => cells.map((cell, j) => {
       const id = `${name}.${i + 1}.${j + 1}`;
@@ -51,7 +62,7 @@ function render({ model, el: root }) {
       cell.append(button);
       return button;
     }));
-    return { name, ...grid, buttons, rest: roving(buttons) };
+    return { name, ...grid, dots, buttons, rest: roving(buttons) };
   });
   const summary = el("p", { class: "hydra-summary hydra-sticky", "aria-live": "polite" });
   root.classList.add("hydra");
@@ -71,8 +82,9 @@ function render({ model, el: root }) {
     const chosen = parse(cell);
     const { text, made } = cell === "" ? { text: "Point at a number to see what made it.", made: [] }
       : explain(chosen, steps, mask, divisor);
-    for (const { name, root: grid, cells, buttons, rest } of tables) {
+    for (const { name, root: grid, cells, dots, buttons, rest } of tables) {
       grid.querySelector("caption").textContent = captions[name];
+      dots.forEach((dot, i) => dot.style.setProperty("--paint", css(steps[name][i])));
       steps[name].forEach((row, i) => row.forEach((x, j) => {
         const picked = name === chosen.name && i === chosen.i && j === chosen.j;
         buttons[i][j].textContent = number(x);

@@ -1,0 +1,83 @@
+// Judges what a reader types into a page: the checks of hydra_lib/exercises/compare.py without a
+// kernel, by the same facts and in the same words. No DOM here; answers_form.js shows it.
+const answers = (() => {
+  const TOKEN = /\d{1,3}(?:,\d{3})+(?![\d,])|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan|\*\*|\S/gi;
+
+  /** A number, or sums, products, powers and brackets of numbers: 0.8, 4/5, 7^4 · 64^3. */
+  function typed(text) {
+    const plain = text.replace(/[−–]/g, "-").replace(/[×·]/g, "*").replace(/∞/g, "inf");
+    const tokens = plain.match(TOKEN) ?? [];
+    const refuse = () => {
+      throw new Error(`expected numbers, got the text '${text.trim()}': write 0.8, 4/5 or 7^4`);
+    };
+    const take = (...wanted) => (wanted.includes(tokens[0]) ? tokens.shift() : undefined);
+    function sum() {
+      let x = product();
+      for (let sign; (sign = take("+", "-")); ) x += sign === "+" ? product() : -product();
+      return x;
+    }
+    function product() {
+      let x = signed();
+      for (let sign; (sign = take("*", "/")); ) x = sign === "*" ? x * signed() : x / signed();
+      return x;
+    }
+    const signed = () => (take("-") ? -signed() : power());
+    function power() {
+      const base = atom();
+      return take("^", "**") ? base ** signed() : base;
+    }
+    function atom() {
+      if (take("(")) {
+        const x = sum();
+        return take(")") ? x : refuse();
+      }
+      const token = tokens.shift() ?? refuse();
+      if (/^nan$/i.test(token)) return NaN;
+      const x = /^inf$/i.test(token) ? Infinity : Number(token.replace(/[,_]/g, ""));
+      return Number.isNaN(x) ? refuse() : x;
+    }
+    const x = sum();
+    return tokens.length ? refuse() : x;
+  }
+
+  /** As Python writes f"{x:.4g}". */
+  function general(x) {
+    if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
+    const [mantissa, exponent] = x.toExponential(3).split("e").map(Number);
+    if (x === 0 || (exponent >= -4 && exponent < 4)) return String(Number(x.toPrecision(4)));
+    return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  }
+
+  /** What differs, in words; null where nothing does. */
+  function difference(got, expected, within) {
+    const largest = Math.max(0, ...expected.filter(Number.isFinite).map(Math.abs));
+    const tolerance = within ?? 1e-5 * (largest || 1);
+    const at = got.findIndex((x, i) => x !== expected[i] && !(Math.abs(x - expected[i]) <= tolerance));
+    if (at < 0) return null;
+    const said = general(got[at]);
+    return got.length === 1 ? `${said} is not it` : `entry [${at}] is ${said}, and should not be`;
+  }
+
+  /** A verdict on the options that were chosen. */
+  function chosen({ options, refused, missing }, got) {
+    const wrong = got.find((n) => n in refused);
+    if (wrong !== undefined) return { right: false, says: refused[wrong] };
+    const right = options.every((n) => n in refused || got.includes(n));
+    return { right, says: right ? "Right." : missing };
+  }
+
+  /** A verdict on numbers, or on the options that were chosen. */
+  function judged(facts, got) {
+    if (facts.options) return chosen(facts, got);
+    const expected = facts.right.map(Number); // JSON knows no infinity: it comes as a text
+    const { within } = facts;
+    const wrong = difference(got, expected, within);
+    if (wrong === null) return { right: true, says: "Right." };
+    const known = facts.mistakes.find(([m]) => difference(got, m.map(Number), within) === null);
+    if (known) return { right: false, says: known[1] };
+    const close = within && difference(got, expected, 20 * within) === null;
+    return { right: false, says: close ? facts.close : wrong };
+  }
+
+  return { typed, judged };
+})();
