@@ -33,9 +33,14 @@ def choose_levels(
     _checks.instance("dtype", dtype, torch.dtype)
     _checks.instance("device", device, torch.device)
     check_library(library)
-    crossover = (
-        _measured().get(device.type, {}).get(library, {}).get(str(dtype).removeprefix("torch."))
-    )
+    return levels_of_checked(m, k, n, dtype, device, library)
+
+
+def levels_of_checked(
+    m: int, k: int, n: int, dtype: torch.dtype, device: torch.device, library: str
+) -> int:
+    """The same for arguments that need no check, which beside a small product takes its time."""
+    crossover = _measured().get(device.type, {}).get(library, {}).get(str(dtype)[len("torch.") :])
     if crossover is None:
         return 0
     if device.type == "cpu":

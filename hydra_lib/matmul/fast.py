@@ -16,7 +16,7 @@ from jaxtyping import Shaped
 from hydra_lib import _checks
 from hydra_lib.matmul import blas
 from hydra_lib.matmul.blocks import blocks, split, workspace
-from hydra_lib.matmul.crossover import choose_levels
+from hydra_lib.matmul.crossover import levels_of_checked
 from hydra_lib.matmul.operands import Matrix, check_out, check_pair, product_shape
 
 __all__ = ["strassen_fast"]
@@ -92,7 +92,7 @@ def strassen_fast(
     if library is None:
         library = blas.fastest(m, k, n, a.dtype, a.device)
     if levels is None:
-        levels = choose_levels(m, k, n, a.dtype, a.device, library)
+        levels = levels_of_checked(m, k, n, a.dtype, a.device, library)
     elif min(m, k, n) > 0 and levels >= min(m, k, n).bit_length():
         got = f"got levels={levels} for sides {m}, {k}, {n}"
         raise ValueError(f"levels must leave no side below 1: {got}")
@@ -101,7 +101,8 @@ def strassen_fast(
         return a @ b
     if out is None:
         out = a.new_empty(shape)
-    a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
+    if batch:
+        a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
     if plain:  # with a strided out, torch.matmul fails on a batch times one matrix
         return torch.matmul(a, b, out=out)
     one: Callable = partial(blas.multiply, library)
