@@ -42,7 +42,7 @@ RECORD = FOLDER / "strassen.json"
 MARGIN = 1.02  # a level must gain this much to be taken, for other machines differ
 
 # Sizes at which one level is tried, around where it is expected to begin to pay.
-BOTH = {"float32": (1024, 1536, 2048), "float64": (1024, 1536, 2048)}
+BOTH = {"float32": (1024, 1536, 2048, 3072), "float64": (1024, 1536, 2048, 3072)}
 TORCHS = {"complex64": (768, 1024), "complex128": (640, 768), "int64": (384, 512)}
 SIZES = {
     "float32": (512, 1023, 1024, 1031, 1536, 2047, 2048, 2053, 4095, 4096, 8192),
@@ -51,7 +51,7 @@ SIZES = {
 RECTANGLES = ((256, 4096, 4096), (1024, 4096, 1024), (2048, 4096, 3072))
 DEPTHS = {("float32", 4096): (1, 2, 3)}
 LADDER = (64, 128, 256, 512, 1024, 2048, 4096)
-BUDGET = 5.0  # seconds for one comparison, unless the fewest rounds take longer
+BUDGET = 10.0  # seconds for one comparison, unless the fewest rounds take longer
 
 
 def source_scheme(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -172,15 +172,15 @@ def contest(group: str, calls: dict, shape: tuple, dtype: torch.dtype, levels: i
 
 
 def in_turn(calls: dict[str, Callable], arguments: tuple) -> dict[str, np.ndarray]:
-    """Seconds of every call, the order turning: five rounds at least, until BUDGET is spent.
+    """Seconds of every call, the order turning: seven rounds at least, until BUDGET is spent.
 
-    Two rounds for the largest, which take minutes.
+    Three rounds for the largest, which take minutes.
 
     On one thread those of the processor, for it is shared; on more, those of the clock.
     """
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     rounds: list[dict] = []
-    least = 2 if arguments[2].shape[1] >= 8192 else 5
+    least = 3 if arguments[2].shape[1] >= 8192 else 7
     begin = time.perf_counter()
     while len(rounds) < least or (time.perf_counter() - begin < BUDGET and len(rounds) < 40):
         spent = {}
