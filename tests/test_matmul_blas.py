@@ -133,6 +133,34 @@ def test_inference_mode(library):
 
 
 @here
+@pytest.mark.parametrize(("library", "levels", "inside"), [("OpenBLAS", 1, 1), ("OpenBLAS", 0, 2)])
+def test_while_openblas_multiplies_blocks_torch_adds_on_one_thread(
+    monkeypatch, library, levels, inside
+):
+    """Else the threads of both wait for each other; torch's number is as it was, come what may."""
+    before = torch.get_num_threads()
+    a, seen = drawn(8, 8), []
+
+    def watched(library, a, b, out, start=None, threads=None):
+        seen.append((torch.get_num_threads(), threads))
+        if len(seen) == 7:
+            raise RuntimeError("broken off")
+
+    monkeypatch.setattr(blas, "multiply", watched)
+    try:
+        torch.set_num_threads(2)
+        if levels:
+            with pytest.raises(RuntimeError, match="broken off"):
+                strassen_fast(a, a, levels=levels, library=library)
+        else:
+            strassen_fast(a, a, levels=levels, library=library)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [(inside, 2)] * (7 if levels else 1)
+
+
+@here
 def test_threads_are_torchs_and_numpys_stay(monkeypatch):
     found, asked = blas._openblas(), []
     before = found["threads"]()

@@ -19,13 +19,13 @@ def measured(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("side", "levels"), [(0, 0), (1, 0), (99, 0), (100, 1), (199, 1), (200, 2), (399, 2), (1600, 5)]
+    ("side", "levels"), [(0, 0), (1, 0), (98, 0), (99, 1), (196, 1), (197, 2), (393, 2), (1600, 5)]
 )
 def test_halves_while_it_pays(measured, side, levels):
     assert choose_levels(side, side, side, torch.float32, CPU) == levels
 
 
-@pytest.mark.parametrize(("side", "levels"), [(99, 0), (100, 1), (199, 1), (200, 2)])
+@pytest.mark.parametrize(("side", "levels"), [(98, 0), (99, 1), (196, 1), (197, 2)])
 def test_the_smallest_side_decides(measured, side, levels):
     for shape in ((side, 500, 700), (700, side, 500), (500, 700, side)):
         assert choose_levels(*shape, torch.float32, CPU) == levels
@@ -68,7 +68,7 @@ def test_refuses(arguments, error, message):
 
 def test_threads_raise_the_crossover(measured, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
-    sides = [choose_levels(n, n, n, torch.float32, CPU) for n in (399, 400, 800)]
+    sides = [choose_levels(n, n, n, torch.float32, CPU) for n in (393, 394, 788)]
     assert sides == [0, 1, 2]
 
 

@@ -74,9 +74,11 @@ def multiply(
     b: torch.Tensor,
     out: torch.Tensor,
     start: torch.Tensor | None = None,
+    threads: int | None = None,
 ) -> None:
-    """``out = a b``, or ``out = start + a b``, by one library, with as many threads as torch's.
+    """``out = a b``, or ``out = start + a b``, by one library.
 
+    OpenBLAS takes so many ``threads``, or as many as torch has now; torch takes its own.
     ``a`` is (m, k), ``b`` (k, n), ``out`` and ``start`` (m, n), of one dtype; ``start`` may be
     ``out``. What OpenBLAS does not take is torch's: other dtypes and devices, strides along both
     axes or of 2³¹ and more, and views that negate or repeat their numbers.
@@ -93,7 +95,7 @@ def multiply(
     if None not in orders:
         if start is not None and start is not out:
             out.copy_(start)
-        _gemm(orders, a, b, out, start is not None)
+        _gemm(orders, a, b, out, start is not None, threads or torch.get_num_threads())
     elif start is None:
         torch.mm(a, b, out=out)
     else:
@@ -113,7 +115,9 @@ def _order(x: torch.Tensor) -> tuple[int, int] | None:
     return None
 
 
-def _gemm(orders: list, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, add: bool) -> None:
+def _gemm(
+    orders: list, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, add: bool, threads: int
+) -> None:
     """cblas_?gemm in the order of ``out``; a factor that lies the other way is transposed."""
     found = _openblas()
     (order, width), *factors = orders
@@ -122,7 +126,7 @@ def _gemm(orders: list, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, add
     )
     (m, n), k = out.shape, a.shape[1]
     left, right, into = a.data_ptr(), b.data_ptr(), out.data_ptr()
-    threads, before = torch.get_num_threads(), found["threads"]()
+    before = found["threads"]()
     if threads != before:
         found["set_threads"](threads)
     gemm, beta = found[LETTERS[out.dtype]], 1.0 if add else 0.0

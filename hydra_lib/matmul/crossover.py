@@ -16,11 +16,12 @@ def choose_levels(
 ) -> int:
     """Recursion depth for a product of (m, k) with (k, n): halve as long as that pays.
 
-    Halving pays while the smallest side is at least the crossover that ``benchmarks/strassen.py``
-    measured on square matrices of this dtype on this kind of device, with blocks multiplied by this
-    ``library`` on one thread, and wrote to the record ``strassen``. Where nothing was measured, or
-    no gain, the depth is 0. More threads speed up the products but hardly the additions, which wait
-    for memory, so the crossover is taken in proportion to their number.
+    Halving pays while the smallest side is at least the crossover, or less than a 64th of itself
+    below it. That is what ``benchmarks/strassen.py`` measured on square matrices of this dtype on
+    this kind of device, with blocks multiplied by this ``library`` on one thread, and wrote to the
+    record ``strassen``. Where nothing was measured, or no gain, the depth is 0. More threads speed
+    up the products but hardly the additions, which wait for memory, so the crossover is taken in
+    proportion to their number.
 
     Raises ValueError for sides that are no integers or negative and for a ``library`` that is none
     of :func:`hydra_lib.matmul.blas.libraries`, TypeError for anything but torch's dtypes and
@@ -45,7 +46,8 @@ def levels_of_checked(
         return 0
     if device.type == "cpu":
         crossover *= torch.get_num_threads()
-    smallest, levels = float(min(m, k, n)), 0
+    # Crossovers are from a coarse row of sides: what is hardly smaller than one is as large.
+    smallest, levels = min(m, k, n) * (1 + 1 / 64), 0
     while smallest >= crossover:
         smallest, levels = smallest / 2, levels + 1
     return levels

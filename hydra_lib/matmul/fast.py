@@ -105,12 +105,22 @@ def strassen_fast(
         a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
     if plain:  # with a strided out, torch.matmul fails on a batch times one matrix
         return torch.matmul(a, b, out=out)
-    one: Callable = partial(blas.multiply, library)
+    threads = torch.get_num_threads()
+    one: Callable = partial(blas.multiply, library, threads=threads)
     if levels:
         sides = split(m, k, n, levels)
         one = partial(_peel, sides=sides, work=workspace(a, b, out, sides, levels), multiply=one)
-    for i in itertools.product(*map(range, batch)):
-        one(a[i], b[i], out[i])
+    # Between two products of OpenBLAS its threads wait awake. Threads of torch's beside them would
+    # share their cores, and a level would cost more than it saves; so torch adds on one.
+    alone = levels > 0 and library == blas.OPENBLAS and threads > 1
+    try:
+        if alone:
+            torch.set_num_threads(1)
+        for i in itertools.product(*map(range, batch)):
+            one(a[i], b[i], out[i])
+    finally:
+        if alone:
+            torch.set_num_threads(threads)
     return out
 
 
