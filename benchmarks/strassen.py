@@ -1,48 +1,57 @@
-"""Strassen beside BLAS, on one thread: when it is faster, and what it costs in digits.
+"""Strassen beside BLAS: when it is faster than the fastest library here, and what it costs.
 
     OMP_NUM_THREADS=1 python benchmarks/strassen.py
 
-verifies, then times in pairs, and writes ``hydra_lib/records/strassen.json``, and in it
-the crossovers that ``strassen_fast`` goes by. About 12 minutes; with ``--quick``, small sizes only
-and nothing written.
+verifies, then times in one run, and writes ``hydra_lib/records/strassen.json``, and in it
+the crossovers that ``strassen_fast`` goes by. About 20 minutes. The groups:
+
+- one level: one level beside none, blocks by one library; from these the crossovers
+- levels chosen, levels tried, rectangles, two threads: torch.mm, numpy.matmul and strassen_fast in
+  turn. The denominator of every ratio is the faster of the first two, named in ``reference``.
+- numpy: schemes written on NumPy beside NumPy's product
+- ladder: one product in several languages and libraries; Numba and Mojo where they are installed
+- errors, workspace: no times
 """
 
-import importlib.util
+import contextlib
 import itertools
 import os
-import sys
+import time
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import torch
+from languages import compiled, numpy_rows, torch_rows
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hydra_lib.matmul import crossover
+from hydra_lib.matmul import blas, crossover
 from hydra_lib.matmul.counting import triple_loop
 from hydra_lib.matmul.fast import strassen_fast
 from hydra_lib.matmul.recursion import strassen
 from hydra_lib.records import FOLDER, rounded, write
+from hydra_lib.timing.accuracy import FailedCheckError, relative_error
 from hydra_lib.timing.environment import environment_of
-from hydra_lib.timing.measurement import bench, compare
+from hydra_lib.timing.measurement import Timing, bench, compare
+from hydra_lib.timing.roofline import measure_ceilings
 from hydra_lib.timing.rows import pair_rows, row
+from hydra_lib.timing.sampling import quantiles
 
 RECORD = FOLDER / "strassen.json"
 
 MARGIN = 1.02  # a level must gain this much to be taken, for other machines differ
 
 # Sizes at which one level is tried, around where it is expected to begin to pay.
-SMALL = {
-    "float32": (384, 512, 640, 768, 896, 1024, 1280),
-    "float64": (384, 512, 768, 1024, 1280, 1536),
-    "complex64": (384, 512, 640, 768, 1024),
-    "complex128": (384, 512, 640, 768, 1024),
-    "int32": (384, 512, 768, 1024),
-    "int64": (384, 512, 768, 1024),
+BOTH = {"float32": (1024, 1536, 2048, 3072), "float64": (1024, 1536, 2048, 3072)}
+TORCHS = {"complex64": (768, 1024), "complex128": (640, 768), "int64": (384, 512)}
+SIZES = {
+    "float32": (512, 1023, 1024, 1031, 1536, 2047, 2048, 2053, 4095, 4096, 8192),
+    "float64": (512, 1023, 1024, 1536, 2047, 2048, 4096, 8192),
 }
-SIZES = (512, 768, 1023, 1024, 1536, 1537, 2047, 2048, 3072, 4095, 4096)
-LARGEST = 8192
-RECTANGLES = ((256, 4096, 4096), (4096, 256, 4096), (1024, 4096, 1024), (8192, 768, 768))
-DEPTHS = {("float32", 2048): (1, 2, 3, 4), ("float64", 2048): (1, 2, 3), ("float32", 4096): (2, 4)}
+RECTANGLES = ((256, 4096, 4096), (1024, 4096, 1024), (2048, 4096, 3072))
+DEPTHS = {("float32", 4096): (1, 2, 3)}
+LADDER = (64, 128, 256, 512, 1024, 2048, 4096)
+BUDGET = 10.0  # seconds for one comparison, unless the fewest rounds take longer
 
 
 def source_scheme(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -70,14 +79,6 @@ def source_scheme(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return c
 
 
-def numpy_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Row i of the result is the sum of the rows of b, each times an entry of row i of a."""
-    c = np.zeros((len(a), b.shape[1]), a.dtype)
-    for i, p in itertools.product(range(len(a)), range(len(b))):
-        c[i] += a[i, p] * b[p]
-    return c
-
-
 def operands(m: int, k: int, n: int, dtype: torch.dtype) -> tuple:
     g = torch.Generator().manual_seed(0)
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -91,32 +92,114 @@ def tolerance(dtype: torch.dtype) -> float:
     return 1000 * torch.finfo(dtype).eps if dtype.is_floating_point or dtype.is_complex else 0.0
 
 
-def against_blas(
-    group: str, shape: tuple, dtype: torch.dtype, levels: int | None = None, **how
+def plain(library: str) -> tuple[str, Callable]:
+    """A library's product as its users call it, of torch's tensors: name and function."""
+    if library == "torch":
+        return "torch.mm", lambda a, b, out: torch.mm(a, b, out=out)
+
+    def matmul(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+        np.matmul(a.numpy(), b.numpy(), out=out.numpy())
+
+    return "numpy.matmul", matmul
+
+
+def one_level(library: str, n: int, dtype: torch.dtype) -> list[dict]:
+    """One level beside none, by one library: two rows."""
+    name, multiply = plain(library)
+    fast = partial(strassen_fast, levels=1, library=library)
+    calls = {name: multiply, f"strassen_fast, 1 level, {library}": fast}
+    return contest("one level", calls, (n, n, n), dtype, 1)
+
+
+def verify(name: str, multiply: Callable, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor):
+    """Error of the product on eight vectors of signs, against float64: a row that is off shows."""
+    out.zero_()
+    multiply(a, b, out)
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    signs = (2 * torch.randint(2, (b.shape[1], 8)) - 1).to(wide)
+    exact = a.to(wide) @ (b.to(wide) @ signs)
+    error = relative_error(out.to(wide) @ signs, exact)
+    if not error <= tolerance(a.dtype):
+        raise FailedCheckError(f"{name} is wrong: error {error:.2e}")
+    return error
+
+
+def against_the_fastest(
+    group: str, shape: tuple, dtype: torch.dtype, levels: int | None = None, threads: int = 1
 ) -> list[dict]:
-    """``strassen_fast`` paired with ``torch.mm``, both into the same memory: two rows."""
+    """Both libraries and ``strassen_fast`` in turn, in one run, into the same memory: a row each.
+
+    The ratios are over the faster library of this very run, whose row has none.
+    """
+    torch.set_num_threads(threads)
+    calls = dict(plain(library) for library in blas.libraries())
+    name = (
+        "strassen_fast" if levels is None else f"strassen_fast, {levels} level{'s' * (levels > 1)}"
+    )
+    calls[name] = partial(strassen_fast, levels=levels)
+    if levels is None:
+        library = blas.fastest(*shape, dtype, torch.device("cpu"))
+        levels = crossover.choose_levels(*shape, dtype, torch.device("cpu"), library)
+    with numpys_threads(threads):
+        rows = contest(group, calls, shape, dtype, levels)
+    torch.set_num_threads(1)
+    return rows
+
+
+def contest(group: str, calls: dict, shape: tuple, dtype: torch.dtype, levels: int) -> list[dict]:
+    """A row each, the last one being Strassen's; ratios are over the fastest of the others."""
     m, k, n = shape
     a, b = operands(m, k, n, dtype)
     out = torch.empty(m, n, dtype=dtype)
-    pair = compare(
-        lambda a, b: torch.mm(a, b, out=out),
-        lambda a, b: strassen_fast(a, b, out, levels),
-        (a, b),
-        exact=torch.mm,
-        tolerance=tolerance(dtype),
-        flops=2 * m * k * n,
-        **how,
-    )
-    name = "strassen_fast"
-    if levels is None:
-        levels = crossover.choose_levels(m, k, n, dtype, a.device)
-    else:
-        name += f", {levels} level{'s' * (levels > 1)}"
+    errors = {name: verify(name, call, a, b, out) for name, call in calls.items()}
+    times = in_turn(calls, (a, b, out))
+    kind, about = str(dtype).removeprefix("torch."), environment_of()
+    *names, last = calls
+    fastest = min(names, key=lambda name: np.median(times[name]))
     sizes = {"n": n} if m == k == n else {"m": m, "k": k, "n": n}
-    rows = pair_rows(group, ("torch.mm", name), sizes, pair)
-    rows[1]["levels"] = levels
-    show(rows[1])
+    rows = []
+    for name, seconds in times.items():
+        found = Timing(*quantiles(seconds), len(seconds), kind, False, 2 * m * k * n, None, about)
+        rows.append(row(group, name, sizes, found, errors[name]))
+        if name != fastest:
+            low, middle, high, spread = quantiles(times[fastest] / seconds)
+            rows[-1] |= {"reference": fastest, "ratio": middle, "spread": spread}
+            rows[-1] |= {"ratio_p20": low, "ratio_p80": high}
+        if name == last:
+            rows[-1]["levels"] = levels
+        show(rows[-1])
     return rows
+
+
+def in_turn(calls: dict[str, Callable], arguments: tuple) -> dict[str, np.ndarray]:
+    """Seconds of every call, the order turning: seven rounds at least, until BUDGET is spent.
+
+    Three rounds for the largest, which take minutes.
+
+    On one thread those of the processor, for it is shared; on more, those of the clock.
+    """
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    rounds: list[dict] = []
+    least = 3 if arguments[2].shape[1] >= 8192 else 7
+    begin = time.perf_counter()
+    while len(rounds) < least or (time.perf_counter() - begin < BUDGET and len(rounds) < 40):
+        spent = {}
+        for name in sorted(calls, key=list(calls).index, reverse=len(rounds) % 2 == 1):
+            start = clock()
+            calls[name](*arguments)
+            spent[name] = clock() - start
+        rounds.append(spent)
+    return {name: np.array([spent[name] for spent in rounds]) for name in calls}
+
+
+@contextlib.contextmanager
+def numpys_threads(threads: int):
+    """NumPy's OpenBLAS with this many threads; without OpenBLAS there is nothing to set."""
+    if found := blas._openblas():
+        found["set_threads"](threads)
+    yield
+    if found:
+        found["set_threads"](1)
 
 
 def show(found: dict) -> None:
@@ -208,82 +291,83 @@ def errors(n: int, dtype: torch.dtype) -> list[dict]:
     return found
 
 
-def ladder() -> list[dict]:
-    """One product by ever better means, up to the library's own (claim H15)."""
-    rng = np.random.default_rng(0)
-
-    def step(kernel: str, fn, n: int, dtype: str, as_given=lambda x: x) -> dict:
-        a, b = (rng.normal(size=(n, n)).astype(dtype) for _ in range(2))
-        np.testing.assert_allclose(fn(as_given(a), as_given(b)), a @ b, rtol=0, atol=1e-3 * n)
-        found = row("ladder", kernel, {"n": n}, bench(fn, as_given(a), as_given(b), flops=2 * n**3))
-        found["dtype"] = dtype  # lists of numbers have none
-        show(found)
-        return found
-
-    rungs = [
-        step("CPython, triple loop over lists", triple_loop, 128, "float64", np.ndarray.tolist),
-        step("NumPy, one row operation at a time", numpy_rows, 512, "float32"),
-    ]
-    if importlib.util.find_spec("numba"):
-        rungs.append(step("Numba, triple loop", compiled_loop(), 1024, "float32"))
-    return rungs + [step("NumPy, its BLAS", np.matmul, 2048, d) for d in ("float64", "float32")]
-
-
-def compiled_loop():
-    """The triple loop by Numba, its inner loop along the rows, where memory is read in order."""
-    import numba
-
-    @numba.njit(fastmath=True)
-    def multiply(a, b):
-        c = np.zeros((a.shape[0], b.shape[1]), a.dtype)
-        for i in range(a.shape[0]):
-            for p in range(a.shape[1]):
-                for j in range(b.shape[1]):
-                    c[i, j] += a[i, p] * b[p, j]
-        return c
-
-    return multiply
+def ladder(loops: dict[str, Callable]) -> list[dict]:
+    """One float32 product by ever better means, from 64 to 4096 where bearable (claim H15)."""
+    rungs: dict[str, tuple[Callable, tuple]] = {
+        "CPython, triple loop over lists": (triple_loop, (64, 128, 256)),
+        "NumPy, one row operation at a time": (numpy_rows, (64, 256, 512)),
+        "torch, one row operation at a time": (torch_rows, (64, 256)),
+        **{name: (loop, (64, 256, 512, 1024)) for name, loop in loops.items()},
+        "torch.mm": (lambda a, b: torch.mm(*map(torch.from_numpy, (a, b))).numpy(), LADDER),
+        "numpy.matmul": (np.matmul, LADDER),
+        "strassen_fast": (
+            lambda a, b: strassen_fast(*map(torch.from_numpy, (a, b))).numpy(),
+            LADDER,
+        ),
+    }
+    rows = []
+    for kernel, (multiply, sizes) in rungs.items():
+        for n in sizes:
+            rng = np.random.default_rng(0)
+            a, b = (rng.normal(size=(n, n)).astype(np.float32) for _ in range(2))
+            given = (a.tolist(), b.tolist()) if multiply is triple_loop else (a, b)
+            found = np.asarray(multiply(*given), np.float64)
+            error = relative_error(found, a.astype(np.float64) @ b.astype(np.float64))
+            if not error < 1e-4:
+                raise FailedCheckError(f"{kernel} is wrong: error {error:.2e}")
+            timing = bench(multiply, *given, flops=2 * n**3, budget=0.5)
+            rows.append(row("ladder", kernel, {"n": n}, timing, error) | {"dtype": "float32"})
+            show(rows[-1])
+    return rows
 
 
-def main(quick: bool) -> None:
+def main() -> None:
     if os.environ.get("OMP_NUM_THREADS") != "1":
         raise SystemExit("numpy's BLAS takes its threads at the start: set OMP_NUM_THREADS=1")
     torch.set_num_threads(1)
-    small = {"float32": (512, 1024)} if quick else SMALL
-    rows = [
-        found
-        for dtype, sizes in small.items()
+    loops, versions, missing = compiled()
+    tried = [
+        ("torch", dtype, one_level("torch", n, getattr(torch, dtype)))
+        for dtype, sizes in TORCHS.items()
         for n in sizes
-        for found in against_blas("one level", (n, n, n), getattr(torch, dtype), 1, budget=1.5)
     ]
-    if quick:
-        return
-    tried = [r for r in rows if r["reference"]]
-    found = {d: find_crossover([r for r in tried if r["dtype"] == d]) for d in SMALL}
-    sides = {"cpu": {dtype: side for dtype, side in found.items() if side}}
-    crossover._measured = lambda: sides  # what follows goes by what was just found
+    for library, (dtype, sizes) in itertools.product(blas.libraries(), BOTH.items()):
+        tried += [(library, dtype, one_level(library, n, getattr(torch, dtype))) for n in sizes]
+    sides: dict = {library: {} for library in blas.libraries()}
+    for library, dtype in dict.fromkeys((library, dtype) for library, dtype, _ in tried):
+        pairs = [pair for *about, pair in tried if about == [library, dtype]]
+        if side := find_crossover([pair[1] for pair in pairs]):
+            sides[library][dtype] = side
+    print(sides, flush=True)
+    crossover._measured = lambda: {"cpu": sides}  # what follows goes by what was just found
+    rows = [found for _, _, pair in tried for found in pair]
+    about = environment_of()
+    about["versions"] |= versions
     record = {
-        "what": "Strassen's algorithm beside BLAS on one thread, verified, then timed in pairs",
-        "environment": environment_of(),
-        "settings": {"crossover": sides},
+        "what": "Strassen's algorithm beside the BLAS libraries present, verified, timed in turn",
+        "environment": about,
+        "ceilings": {"float32": measure_ceilings("cpu", torch.float32, budget=2.0).as_record()},
+        "settings": {"crossover": {"cpu": sides}},
         "rows": rows,
+        "missing": missing,
     }
 
-    for dtype, n in itertools.product((torch.float32, torch.float64), SIZES):
-        rows += against_blas("levels chosen", (n, n, n), dtype)
+    for dtype, sizes in SIZES.items():
+        for n in sizes:
+            rows += against_the_fastest("levels chosen", (n, n, n), getattr(torch, dtype))
+    rows += against_the_fastest("two threads", 3 * (8192,), torch.float32, threads=2)
     for shape in RECTANGLES:
-        rows += against_blas("rectangles", shape, torch.float32)
+        rows += against_the_fastest("rectangles", shape, torch.float32)
     for (dtype, n), depths in DEPTHS.items():
         for levels in depths:
-            rows += against_blas("levels tried", (n, n, n), getattr(torch, dtype), levels)
-    for dtype in (torch.float32, torch.float64):
-        rows += against_blas("levels chosen", (LARGEST,) * 3, dtype, budget=0.0)
-    for n in (512, 1024, 2048, 4096):
+            found = against_the_fastest("levels tried", (n, n, n), getattr(torch, dtype), levels)
+            rows += found
+    for n in (512, 1024, 2048):
         rows += in_numpy(n, "source's scheme, leaf 64", source_scheme)
-    for leaf, sizes in ((64, (512, 1024, 2048)), (512, (1024, 2048, 4096))):
+    for leaf, sizes in ((64, (512, 1024)), (512, (1024, 2048))):
         for n in sizes:
             rows += in_numpy(n, f"strassen, leaf {leaf}", partial(strassen, leaf=leaf))
-    rows += ladder()
+    rows += ladder(loops)
     for n, dtype in ((512, torch.bfloat16), (512, torch.float32), (512, torch.float64)):
         rows += errors(n, dtype)
     rows += errors(2048, torch.float32)
@@ -293,4 +377,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    main()

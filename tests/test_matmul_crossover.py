@@ -3,28 +3,29 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra_lib.matmul import crossover
+from hydra_lib.matmul import blas, crossover
 from hydra_lib.matmul.crossover import choose_levels
 from hydra_lib.records import record
 from tests.refusal import refuses
 
 CPU = torch.device("cpu")
+TABLE = {"cpu": {"torch": {"float32": 100}, "OpenBLAS": {"float32": 300}}, "cuda": {}}
 
 
 @pytest.fixture
 def measured(monkeypatch):
-    monkeypatch.setattr(crossover, "_measured", lambda: {"cpu": {"float32": 100}, "cuda": {}})
+    monkeypatch.setattr(crossover, "_measured", lambda: TABLE)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
 
 
 @pytest.mark.parametrize(
-    ("side", "levels"), [(0, 0), (1, 0), (99, 0), (100, 1), (199, 1), (200, 2), (399, 2), (1600, 5)]
+    ("side", "levels"), [(0, 0), (1, 0), (98, 0), (99, 1), (196, 1), (197, 2), (393, 2), (1600, 5)]
 )
 def test_halves_while_it_pays(measured, side, levels):
     assert choose_levels(side, side, side, torch.float32, CPU) == levels
 
 
-@pytest.mark.parametrize(("side", "levels"), [(99, 0), (100, 1), (199, 1), (200, 2)])
+@pytest.mark.parametrize(("side", "levels"), [(98, 0), (99, 1), (196, 1), (197, 2)])
 def test_the_smallest_side_decides(measured, side, levels):
     for shape in ((side, 500, 700), (700, side, 500), (500, 700, side)):
         assert choose_levels(*shape, torch.float32, CPU) == levels
@@ -35,6 +36,12 @@ def test_the_smallest_side_decides(measured, side, levels):
 )
 def test_what_was_not_measured_is_left_alone(measured, dtype, device):
     assert choose_levels(9999, 9999, 9999, dtype, torch.device(device)) == 0
+
+
+def test_each_library_has_its_own(measured, monkeypatch):
+    monkeypatch.setattr(blas, "libraries", lambda: ("torch", "OpenBLAS"))
+    both = [choose_levels(*3 * (300,), torch.float32, CPU, x) for x in ("torch", "OpenBLAS")]
+    assert both == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,7 @@ def test_refuses(arguments, error, message):
 
 def test_threads_raise_the_crossover(measured, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
-    sides = [choose_levels(n, n, n, torch.float32, CPU) for n in (399, 400, 800)]
+    sides = [choose_levels(n, n, n, torch.float32, CPU) for n in (393, 394, 788)]
     assert sides == [0, 1, 2]
 
 
@@ -76,9 +83,10 @@ def test_more_work_is_never_halved_less(shape):
 
 def test_the_shipped_table():
     table = record("strassen")["settings"]["crossover"]
-    for device, dtypes in table.items():
-        assert device in ("cpu", "cuda")
-        for dtype, side in dtypes.items():
+    assert set(table) <= {"cpu", "cuda"}
+    for libraries in table.values():
+        assert set(libraries) <= {"torch", "OpenBLAS"}
+        for dtype, side in (x for dtypes in libraries.values() for x in dtypes.items()):
             assert isinstance(getattr(torch, dtype), torch.dtype)
             assert isinstance(side, int)
             assert side >= 32

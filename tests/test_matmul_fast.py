@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hydra_lib.matmul import crossover
-from hydra_lib.matmul.fast import _empty, _split, strassen_fast
+from hydra_lib.matmul.blocks import empty, split
+from hydra_lib.matmul.fast import strassen_fast
 from tests.refusal import refuses, unhooked
 
 SHAPES = [(8, 8, 8), (11, 13, 17), (23, 8, 9), (64, 31, 40), (8, 40, 15)]
@@ -64,10 +65,10 @@ def test_agrees_with_the_product(shape, levels):
 
 def test_blocks_that_blas_is_quick_on():
     """An odd side is cut to blocks that 8 divides, if they are large; an even one is not cut."""
-    assert _split(139, 130, 150, 1) == (128, 128, 144)
-    assert _split(138, 130, 150, 1) == (138, 130, 150)
-    assert _split(139, 127, 150, 1) == (138, 126, 150)
-    assert _split(139, 130, 150, 2) == (136, 128, 148)
+    assert split(139, 130, 150, 1) == (128, 128, 144)
+    assert split(138, 130, 150, 1) == (138, 130, 150)
+    assert split(139, 127, 150, 1) == (138, 126, 150)
+    assert split(139, 130, 150, 2) == (136, 128, 148)
     a, b = pair(139, 130, 150)
     torch.testing.assert_close(strassen_fast(a, b, levels=1), a @ b, rtol=0, atol=1e-11)
 
@@ -220,7 +221,7 @@ def test_a_strided_batch_times_one_matrix(strided):
 def test_temporaries_are_stored_in_the_order_of_the_operand():
     rows = torch.empty(6, 4)
     for like, inner in ((rows, -1), (rows.mT, -2), (rows[:, :1], -1), (rows[::2, ::2], -1)):
-        block = _empty(like, 5, 7, depth=2)
+        block = empty(like, 5, 7, depth=2)
         assert block.shape == (2, 2, 2, 2, 5, 7)
         assert block.stride(inner) == 1
         # Rows begin on a cache line of 16 numbers, and not where the last one ended.
@@ -244,7 +245,7 @@ def test_below_the_crossover_it_is_the_product():
 
 
 def test_above_the_crossover_it_recurses(monkeypatch):
-    monkeypatch.setattr(crossover, "_measured", lambda: {"cpu": {"int64": 8}})
+    monkeypatch.setattr(crossover, "_measured", lambda: {"cpu": {"torch": {"int64": 8}}})
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     a, b = pair(16, 17, 19, torch.int64)
     with Watch() as watch:

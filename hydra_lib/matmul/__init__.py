@@ -4,7 +4,8 @@
 as three small tensors and proves it, :mod:`hydra_lib.matmul.schemes` holds four of them.
 :func:`hydra_lib.matmul.recursion.strassen` is Strassen's algorithm to be read,
 :func:`hydra_lib.matmul.fast.strassen_fast` the same to be used, where
-:func:`hydra_lib.matmul.crossover.choose_levels` says that it pays.
+:func:`hydra_lib.matmul.crossover.choose_levels` says that it pays;
+:mod:`hydra_lib.matmul.blas` has the libraries that multiply its blocks.
 """
 
 from hydra_lib.matmul.bilinear import BilinearAlgorithm, compose

@@ -5,22 +5,27 @@ import functools
 import torch
 
 from hydra_lib import _checks
+from hydra_lib.matmul.blas import check_library
 from hydra_lib.records import record
 
 __all__ = ["choose_levels"]
 
 
-def choose_levels(m: int, k: int, n: int, dtype: torch.dtype, device: torch.device) -> int:
+def choose_levels(
+    m: int, k: int, n: int, dtype: torch.dtype, device: torch.device, library: str = "torch"
+) -> int:
     """Recursion depth for a product of (m, k) with (k, n): halve as long as that pays.
 
-    Halving pays while the smallest side is at least the crossover that ``benchmarks/strassen.py``
-    measured on square matrices of this dtype on this kind of device, with one thread, and wrote to
-    the record ``strassen``. Where nothing was measured, or no gain, the depth is 0. More
-    threads speed up the products but hardly the additions, which wait for memory, so the crossover
-    is taken in proportion to their number.
+    Halving pays while the smallest side is at least the crossover, or less than a 64th of itself
+    below it. That is what ``benchmarks/strassen.py`` measured on square matrices of this dtype on
+    this kind of device, with blocks multiplied by this ``library`` on one thread, and wrote to the
+    record ``strassen``. Where nothing was measured, or no gain, the depth is 0. More threads speed
+    up the products but hardly the additions, which wait for memory, so the crossover is taken in
+    proportion to their number.
 
-    Raises ValueError for sides that are no integers or negative, TypeError for anything but
-    torch's dtypes and devices.
+    Raises ValueError for sides that are no integers or negative and for a ``library`` that is none
+    of :func:`hydra_lib.matmul.blas.libraries`, TypeError for anything but torch's dtypes and
+    devices.
 
     >>> choose_levels(64, 64, 64, torch.float32, torch.device("cpu"))
     0
@@ -28,18 +33,27 @@ def choose_levels(m: int, k: int, n: int, dtype: torch.dtype, device: torch.devi
     m, k, n = (_checks.integer(*side, 0) for side in (("m", m), ("k", k), ("n", n)))
     _checks.instance("dtype", dtype, torch.dtype)
     _checks.instance("device", device, torch.device)
-    crossover = _measured().get(device.type, {}).get(str(dtype).removeprefix("torch."))
+    check_library(library)
+    return levels_of_checked(m, k, n, dtype, device, library)
+
+
+def levels_of_checked(
+    m: int, k: int, n: int, dtype: torch.dtype, device: torch.device, library: str
+) -> int:
+    """The same for arguments that need no check, which beside a small product takes its time."""
+    crossover = _measured().get(device.type, {}).get(library, {}).get(str(dtype)[len("torch.") :])
     if crossover is None:
         return 0
     if device.type == "cpu":
         crossover *= torch.get_num_threads()
-    smallest, levels = float(min(m, k, n)), 0
+    # Crossovers are from a coarse row of sides: what is hardly smaller than one is as large.
+    smallest, levels = min(m, k, n) * (1 + 1 / 64), 0
     while smallest >= crossover:
         smallest, levels = smallest / 2, levels + 1
     return levels
 
 
 @functools.cache
-def _measured() -> dict[str, dict[str, int]]:
+def _measured() -> dict[str, dict[str, dict[str, int]]]:
     found = record("strassen")
     return found["settings"]["crossover"] if found else {}

@@ -1,37 +1,41 @@
 """Strassen's algorithm made fast: Winograd's form, in place, with a workspace allocated once.
 
-Two decisions carry the speed. A product that is added to something goes through BLAS's own
-``C + A·B``, so at the last level four of the seven products cost no addition. And a problem of L
-levels is a tensor of 2L + 2 axes, ``(row bit, column bit) × L, row, column``: at every level the
-quarters of ``x`` are ``x[0, 0] … x[1, 1]``, and a temporary lies in memory block after block, so
-that adding two of them reads straight on. That is faster than adding quarters whose short rows lie
-far apart, the more so when the caches have forgotten them.
+Three decisions carry the speed. Blocks are multiplied by the library that is faster here, see
+:mod:`hydra_lib.matmul.blas`. A product that is added to something goes through BLAS's own
+``C + A·B``, so at the last level four of the seven products cost no addition. And temporaries lie
+in memory as :mod:`hydra_lib.matmul.blocks` lays them, so that adding reads straight on.
 """
 
 import itertools
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Shaped
 
 from hydra_lib import _checks
-from hydra_lib.matmul.crossover import choose_levels
+from hydra_lib.matmul import blas
+from hydra_lib.matmul.blocks import blocks, split, workspace
+from hydra_lib.matmul.crossover import levels_of_checked
 from hydra_lib.matmul.operands import Matrix, check_out, check_pair, product_shape
 
 __all__ = ["strassen_fast"]
 
-CACHE_LINE = 64  # bytes
-
 
 def strassen_fast(
-    a: Matrix, b: Matrix, out: torch.Tensor | None = None, levels: int | None = None
+    a: Matrix,
+    b: Matrix,
+    out: torch.Tensor | None = None,
+    levels: int | None = None,
+    library: str | None = None,
 ) -> Shaped[torch.Tensor, "*batch m n"]:
     """``a @ b`` by Winograd's form of Strassen's algorithm, where that is faster.
 
     ``a`` is (…, m, k), ``b`` is (…, k, n), of one number dtype and on one device; leading axes
     broadcast as in ``a @ b``. The result, (…, m, n), is written to ``out`` if that is given.
-    ``levels`` is the depth L of the recursion; None asks
-    :func:`hydra_lib.matmul.crossover.choose_levels`, and where it answers 0 the call *is*
-    ``a @ b``.
+    ``library`` multiplies the blocks, None asks :func:`hydra_lib.matmul.blas.fastest`; ``levels``
+    is the depth L of the recursion, None asks :func:`hydra_lib.matmul.crossover.choose_levels`.
+    Where that answers 0 the call is the plain product by that library, torch's being ``a @ b``.
 
     One level, with ``S₁ = A₂₁ + A₂₂``, ``S₂ = S₁ − A₁₁``, ``S₃ = A₁₁ − A₂₁``, ``S₄ = A₁₂ − S₂``,
     ``T₁ = B₁₂ − B₁₁``, ``T₂ = B₂₂ − T₁``, ``T₃ = B₂₂ − B₁₂``, ``T₄ = B₂₁ − T₂``::
@@ -39,9 +43,9 @@ def strassen_fast(
         U = A₁₁B₁₁ + S₂T₂     C₁₁ = A₁₁B₁₁ + A₁₂B₂₁     C₁₂ = U + S₁T₁ + S₄B₂₂
         V = U + S₃T₃          C₂₁ = V + A₂₂T₄           C₂₂ = V + S₁T₁
 
-    Where 2^L does not divide a side, the remainder is peeled off once and left to BLAS (a little
-    more of it where blocks are large, see ``_split``). Padding would copy both inputs; peeling at
-    every level repeats the work, 7/4 times as much per level.
+    Where 2^L does not divide a side, the remainder is peeled off once and left to BLAS, a little
+    more of it where blocks are large, see :func:`hydra_lib.matmul.blocks.split`. Padding would copy
+    both inputs; peeling at every level repeats the work, 7/4 times as much per level.
 
     Integers wrap around exactly as in ``a @ b``. Floating results differ by rounding, whose bound
     grows up to 4.5-fold per level. A NaN in row i of ``a``, which in ``a @ b`` spoils row i, may
@@ -51,8 +55,8 @@ def strassen_fast(
 
     Raises TypeError for anything but dense tensors of one number dtype; ValueError for inner sizes
     or leading axes that do not match, two devices, ``out`` of wrong shape or in overlapping memory,
-    ``levels`` that are no integer, negative or halve a side to nothing, and tensors that want a
-    gradient.
+    ``levels`` that are no integer, negative or halve a side to nothing, a ``library`` that is not
+    here, and tensors that want a gradient.
 
     Cost: ``2mnk·(7/8)^L`` FLOPs in products and 15 block additions a level, of which BLAS takes
     four along at the last level. The workspace holds a quarter of A and of B at every level, and
@@ -75,94 +79,73 @@ def strassen_fast(
         check_out(out, a, b)
     if levels is not None:
         levels = _checks.integer("levels", levels, 0)
+    if library is not None:
+        blas.check_library(library)
     if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (a, b, out)):
         raise ValueError("a, b and out must be detached, got one that requires a gradient")
     if b.ndim == 2 < a.ndim and a.is_contiguous() and (out is None or out.is_contiguous()):
         # One b for the whole batch: all the rows of a make one tall matrix.
         tall = None if out is None else out.flatten(0, -2)
-        tall = strassen_fast(a.flatten(0, -2), b, tall, levels)
+        tall = strassen_fast(a.flatten(0, -2), b, tall, levels, library)
         return tall.view(shape) if out is None else out
     (*batch, m, n), k = shape, a.shape[-1]
+    if library is None:
+        library = blas.fastest(m, k, n, a.dtype, a.device)
     if levels is None:
-        levels = choose_levels(m, k, n, a.dtype, a.device)
+        levels = levels_of_checked(m, k, n, a.dtype, a.device, library)
     elif min(m, k, n) > 0 and levels >= min(m, k, n).bit_length():
         got = f"got levels={levels} for sides {m}, {k}, {n}"
         raise ValueError(f"levels must leave no side below 1: {got}")
-    plain = levels == 0 or min(m, k, n) == 0
+    plain = (levels == 0 and library == "torch") or min(m, k, n) == 0
     if plain and out is None:
         return a @ b
     if out is None:
         out = a.new_empty(shape)
-    a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
+    if batch:
+        a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
     if plain:  # with a strided out, torch.matmul fails on a batch times one matrix
         return torch.matmul(a, b, out=out)
-    sides = _split(m, k, n, levels)
-    work = _workspace(a, b, out, sides, levels)
-    for i in itertools.product(*map(range, batch)):
-        _peel(a[i], b[i], out[i], sides, work)
+    threads = torch.get_num_threads()
+    one: Callable = partial(blas.multiply, library, threads=threads)
+    if levels:
+        sides = split(m, k, n, levels)
+        one = partial(_peel, sides=sides, work=workspace(a, b, out, sides, levels), multiply=one)
+    # Between two products of OpenBLAS its threads wait awake. Threads of torch's beside them would
+    # share their cores, and a level would cost more than it saves; so torch adds on one.
+    alone = levels > 0 and library == blas.OPENBLAS and threads > 1
+    try:
+        if alone:
+            torch.set_num_threads(1)
+        for i in itertools.product(*map(range, batch)):
+            one(a[i], b[i], out[i])
+    finally:
+        if alone:
+            torch.set_num_threads(threads)
     return out
 
 
-def _split(m: int, k: int, n: int, levels: int) -> tuple[int, ...]:
-    """The largest sides that 2^L divides; if they are not the whole, ones that BLAS is quick on.
-
-    It is slower on blocks that 8 does not divide. That is worth a wider strip, but no strip.
-    """
-    sides, grain = (m, k, n), 1 << levels
-    if any(side % grain for side in sides) and min(sides) >= 64 * grain:
-        grain *= 8
-    return tuple(side // grain * grain for side in sides)
-
-
-def _peel(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, sides: tuple, work: list) -> None:
+def _peel(
+    a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, sides: tuple, work: list, multiply: Callable
+) -> None:
     """``c = a b`` for matrices: the blocks, then what is left of k, m and n."""
     (m, k, n), levels = sides, len(work)
     corner = c[:m, :n]
-    left, right = _blocks(a[:m, :k], levels), _blocks(b[:k, :n], levels)
-    _winograd(left, right, _blocks(corner, levels), work)
+    left, right = blocks(a[:m, :k], levels), blocks(b[:k, :n], levels)
+    _winograd(left, right, blocks(corner, levels), work, multiply)
     if k < a.shape[1]:
-        corner.addmm_(a[:m, k:], b[k:, :n])
+        multiply(a[:m, k:], b[k:, :n], corner, start=corner)
     if m < a.shape[0]:
-        torch.mm(a[m:], b, out=c[m:])
+        multiply(a[m:], b, c[m:])
     if n < b.shape[1]:
-        torch.mm(a[:m], b[:, n:], out=c[:m, n:])
+        multiply(a[:m], b[:, n:], c[:m, n:])
 
 
-def _blocks(x: torch.Tensor, levels: int) -> torch.Tensor:
-    """A view of a matrix with 2L + 2 axes, (row bit, column bit) × L, row, column."""
-    bits = (2,) * levels
-    x = x.unflatten(1, (*bits, -1)).unflatten(0, (*bits, -1))  # (2, …, m/2^L, 2, …, n/2^L)
-    pairs = [axis for i in range(levels) for axis in (i, levels + 1 + i)]
-    return x.permute(*pairs, levels, 2 * levels + 1)
-
-
-def _workspace(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, sides: tuple, levels: int):
-    """For each level, S and T and room for a product that waits to be added, in blocks."""
-    m, k, n = (side >> levels for side in sides)
-    return [
-        (
-            _empty(a, m, k, depth),
-            _empty(b, k, n, depth),
-            _empty(c, m, n, depth) if depth else None,  # the last level adds inside BLAS
-        )
-        for depth in reversed(range(levels))
-    ]
-
-
-def _empty(like: torch.Tensor, rows: int, columns: int, depth: int) -> torch.Tensor:
-    if like.stride(-2) == 1 != like.stride(-1):
-        # Stored by columns, as a transposed weight is: adding must not run across the grain.
-        return _empty(like.mT, columns, rows, depth).mT
-    # Rows start on a cache line, and not a power of two apart, where they would evict each other.
-    line = max(1, CACHE_LINE // like.element_size())
-    width = (columns // line + 1) * line
-    return like.new_empty((2, 2) * depth + (rows, width))[..., :columns]
-
-
-def _winograd(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, work: list) -> None:
+def _winograd(
+    a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, work: list, multiply: Callable
+) -> None:
     """``c = a b`` in blocks; the quarters of ``c`` serve as room for what is not finished."""
     if not work:
-        torch.mm(a, b, out=c)
+        multiply(a, b, c)
         return
     (s, t, product), *work = work
     (a11, a12), (a21, a22) = a
@@ -171,18 +154,18 @@ def _winograd(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, work: list) -> 
 
     def add_product(x, left, right, out):
         if work:
-            _winograd(left, right, product, work)
+            _winograd(left, right, product, work, multiply)
             torch.add(x, product, out=out)
         else:
-            torch.addmm(x, left, right, out=out)
+            multiply(left, right, out, start=x)
 
     torch.sub(a11, a21, out=s)  # S3
     torch.sub(b22, b12, out=t)  # T3
-    _winograd(s, t, c21, work)
+    _winograd(s, t, c21, work, multiply)
     torch.add(a21, a22, out=s)  # S1
     torch.sub(b12, b11, out=t)  # T1
-    _winograd(s, t, c22, work)
-    _winograd(a11, b11, c12, work)
+    _winograd(s, t, c22, work, multiply)
+    _winograd(a11, b11, c12, work, multiply)
     add_product(c12, a12, b21, out=c11)  # C11
     s.sub_(a11)  # S2
     torch.sub(b22, t, out=t)  # T2

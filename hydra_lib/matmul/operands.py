@@ -30,9 +30,10 @@ def check_pair(a: Matrix, b: Matrix) -> None:
     if isinstance(a, OTHERS) or isinstance(b, OTHERS):
         kinds = f"{type(a).__name__} and {type(b).__name__}"
         raise TypeError(f"a and b must be plain numpy arrays without a mask, got {kinds}")
-    layouts = [str(getattr(x, "layout", torch.strided)) for x in (a, b)]
-    if set(layouts) != {"torch.strided"}:
-        raise TypeError(f"a and b must be dense tensors, got layouts {' and '.join(layouts)}")
+    layouts = [getattr(x, "layout", torch.strided) for x in (a, b)]
+    if any(layout != torch.strided for layout in layouts):
+        got = " and ".join(map(str, layouts))
+        raise TypeError(f"a and b must be dense tensors, got layouts {got}")
     if a.dtype != b.dtype:
         raise TypeError(f"expected a and b of one dtype, got {a.dtype} and {b.dtype}")
     if a.dtype == torch.bool or (isinstance(a, np.ndarray) and a.dtype.kind not in "iufcO"):
@@ -95,6 +96,8 @@ def check_out(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
 
 def _repeats(x: torch.Tensor) -> bool:
     """Whether a step along one axis may land where steps along the shorter ones do."""
+    if x.is_contiguous():
+        return False
     reach = 0
     for step, n in sorted(zip(x.stride(), x.shape, strict=True)):
         if n > 1 and step <= reach:
@@ -110,5 +113,8 @@ def _meet(x: torch.Tensor, y: torch.Tensor) -> bool:
 
 def _span(x: torch.Tensor) -> tuple[int, int]:
     """The addresses of the first byte and of the byte after the last."""
-    last = sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True))
-    return x.data_ptr(), x.data_ptr() + (last + 1) * x.element_size()
+    if x.is_contiguous():
+        length = x.numel()
+    else:
+        length = 1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True))
+    return x.data_ptr(), x.data_ptr() + length * x.element_size()
