@@ -149,7 +149,7 @@ def heat_capacity(
     """Heat capacity ``C = dU/dτ = Var(E) / τ²``, dimensionless.
 
     How much mean energy one more unit of temperature buys. It is 0 at both ends of the axis and
-    has its peak (Schottky's anomaly) where τ is comparable to the gaps between the energies.
+    has a peak or several between (Schottky's anomaly), unless all energies are equal.
     0 for a row with no state. Arguments, errors and cost as :func:`probabilities`.
     Relative error: 8 eps · (1 + g). Source: the fluctuation formula of Einstein (1904).
 

@@ -102,7 +102,8 @@ def split_heads(
 
     ``x`` is (…, T, d_model). ``view`` names the two parts of the last axis; ``transpose``
     swaps strides so that the head comes before the position. Rows of one head stay d_model numbers
-    apart in memory. Reshaping to (…, h, T, d_k) at once would instead deal out whole positions.
+    apart in memory. Reshaping to (…, h, T, d_k) at once would instead deal out
+    the positions one after the other, T / h to a head.
 
     Raises TypeError when ``x`` is no tensor, ValueError when it has fewer than two axes or no
     width, or as :class:`HeadConfig`.

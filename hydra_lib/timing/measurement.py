@@ -1,4 +1,4 @@
-"""Timing: the only way anything in this book is timed.
+"""Timing one piece of work, or two in pairs.
 
 The usual mistakes are refused or made visible: a launch read as a run (device work is waited for),
 a cold first call (warm-up), one lucky sample (quantiles of many), two moments of one machine
