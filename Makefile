@@ -7,14 +7,14 @@ PLACE ?= colab
 # One thread a process: two of them share two cores better than two that each want both.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rs -p no:cacheprovider
 
-.PHONY: book quick test serve lab sync publish-check elsewhere bench mutants clean help
+.PHONY: book quick test serve lab sync publish-check elsewhere links bench mutants clean help
 
 help:
 	@echo "make book    build the book into _build/html        make serve   and show it"
 	@echo "make quick   lint, types, tests without a browser   make test    everything"
 	@echo "make lab     the notebooks in JupyterLab            make sync    derive them from book/*.md"
 	@echo "make elsewhere PLACE=colab, or oldest               the notebooks with other versions"
-	@echo "make bench · make mutants · make publish-check · make clean"
+	@echo "make bench · make mutants · make links · make publish-check · make clean"
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -51,6 +51,10 @@ lab: $(INSTALLED)
 
 sync: $(INSTALLED)
 	$(BIN)/python -m tools.sync
+
+# Asks other servers, so no part of the tests.
+links: $(INSTALLED)
+	$(BIN)/jupyter-book build . --builder linkcheck
 
 # Colab's Python is 3.13, the oldest 3.10: PYTHON=python3.13. It installs a second torch.
 elsewhere:

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import axe_playwright_python
+import matplotlib.image
 import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -153,6 +154,37 @@ def test_a_page_can_be_found_and_cited(page):
     assert title != suffix
     assert re.search('<meta name="description" content="[^"]{40,160}"', text)
     assert re.search(rf'<link rel="canonical" href="https://[^"]*/{page}"', text)
+    assert re.search('<meta property="og:title" content="[^"]+"', text)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_link_to_a_chapter_shows_its_first_widget(page):
+    text = (SITE / page).read_text("utf-8")
+    base = re.search('<link rel="canonical" href="(https://.*)book/', text)[1]
+    card = re.search('<meta property="og:image" content="([^"]+)"', text)[1]
+    assert card.startswith(base)
+    image = matplotlib.image.imread(SITE / card.removeprefix(base))
+    assert image.shape[:2] == (441, 840)
+    assert image.std() > 0.02  # not an empty place
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("asked", "first"), [("softmax", "03_"), ("masking", "02_"), ("strassen", "09_")]
+)
+def test_a_search_finds_chapters_before_the_library(open_page, site, asked, first):
+    page = open_page(site["http"] + f"search.html?q={asked}")
+    page.wait_for_selector("#search-results p.search-summary:has-text('found')")
+    found = page.locator("#search-results li > a").evaluate_all("(all) => all.map((a) => a.href)")
+    assert f"/book/{first}" in found[0]
+    library = ["/library/" in href for href in found]
+    assert library == sorted(library)
+    assert {True, False} == set(library)
+    shown = page.locator("#search-results li").first.locator("p.context")
+    assert asked in shown.text_content().lower()
+    assert "Contents" not in shown.text_content()
 
 
 @pytest.mark.slow

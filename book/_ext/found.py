@@ -55,7 +55,20 @@ def describe(app, pagename, templatename, context, doctree):
         context["docstitle"] = "an interactive book about multi-head attention"
     text = description(doctree) if doctree else ""
     if text:
-        context["metatags"] += f'<meta name="description" content="{html.escape(text)}" />\n'
+        # What a site shows that links here; its picture is added where pictures are taken.
+        shown = {
+            "og:type": "article",
+            "og:site_name": app.config.html_title,
+            "og:title": title,
+            "og:description": text,
+            "og:url": f"{app.config.html_baseurl}{pagename}.html",
+            "twitter:card": "summary_large_image",
+        }
+        tags = [("name", "description", text), *(("property", *pair) for pair in shown.items())]
+        context["metatags"] += "".join(
+            f'<meta {kind}="{name}" content="{html.escape(value)}" />\n'
+            for kind, name, value in tags
+        )
 
 
 def description(doctree) -> str:

@@ -170,7 +170,7 @@ def finish_pages(app, error):
         site.finish(page.resolve())
     pages = [page for page in pages if "book.css" in page.read_text("utf-8")]
     site.write_shared(pages)
-    snapshots.add_stills(pages)
+    snapshots.add_stills(pages, out, app.config.html_baseurl)
 
 
 def setup(app):

@@ -1,8 +1,10 @@
-"""A still of each widget in its page: its elements as they first stand, made by a Chromium.
+"""A still of each widget in its page, and a card with the first of them, made by a Chromium.
 
-The still keeps the widget's room until the widget runs, and is what there is without JavaScript. It
-has the widget's own elements and style, so it is as high at every width and as dark. Without a
-Chromium the pages are as they were, and a widget makes its own room when it starts.
+A still is a widget's elements as they first stand; a card is the picture that other sites show
+beside a link to the page. The still keeps the widget's room until the widget runs, and is what
+there is without JavaScript. It has the widget's own elements and style, so it is as high at every
+width and as dark. Without a Chromium the pages are as they were, and a widget makes its own room
+when it starts.
 """
 
 import os
@@ -10,12 +12,14 @@ import re
 import shutil
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 from sphinx.util import logging
 
 log = logging.getLogger(__name__)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">.*?</script>')
+CARD = (840, 441)  # pixels, in the proportion that most sites show
+FRAME = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
 NOTE = "<noscript><p>To move this, the page needs JavaScript.</p></noscript>"
 # What a reader sees in a control is a property; only attributes are written down.
 ELEMENTS = """() => [...document.querySelectorAll("[data-ready]")].map((el) => {
@@ -29,7 +33,7 @@ ELEMENTS = """() => [...document.querySelectorAll("[data-ready]")].map((el) => {
 })"""
 
 
-def add_stills(pages: list[Path]) -> None:
+def add_stills(pages: list[Path], out: Path, base: str) -> None:
     live = [page for page in pages if VIEW.search(page.read_text("utf-8"))]
     executable = next(filter(None, map(shutil.which, NAMES)), None)
     if not executable or not live:
@@ -48,12 +52,29 @@ def add_stills(pages: list[Path]) -> None:
             text = path.read_text("utf-8")
             count = len(VIEW.findall(text))
             page.wait_for_function(f"document.querySelectorAll('[data-ready]').length === {count}")
-            page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+            page.evaluate(FRAME)
             drawn = page.evaluate(ELEMENTS)
             for view, (classes, elements) in zip(VIEW.findall(text), drawn, strict=True):
                 # The widget's own classes, or rules for this widget alone miss its still.
                 still = f'{view}\n<div class="{classes} still" inert>{elements}</div>{NOTE}'
                 text = text.replace(view, still, 1)
+            (out / "_images").mkdir(exist_ok=True)
+            card = f"_images/{path.stem}-card.png"
+            take_card(page, out / card)
+            image = f'<meta property="og:image" content="{base}{card}" />'
+            text = text.replace("<title>", f"{image}\n    <title>", 1)
             path.write_text(text, "utf-8")
             page.close()
         browser.close()
+
+
+def take_card(page: Page, path: Path) -> None:
+    """The page about its first widget, in the middle, or from its top where it is high."""
+    width, height = CARD
+    # So narrow that the text stands alone; so high that nothing sticks to an edge.
+    page.set_viewport_size({"width": width, "height": 10 * height})
+    page.evaluate(FRAME)
+    box = page.locator("[data-ready]").first.bounding_box()
+    top = box["y"] - max(0, (height - box["height"]) / 2)
+    clip = {"x": 0, "y": max(0, top), "width": width, "height": height}
+    page.screenshot(path=path, clip=clip, full_page=True)
