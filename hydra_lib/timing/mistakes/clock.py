@@ -52,7 +52,7 @@ def no_synchronize(device: str = "cpu", n: int | None = None, budget: int | floa
         times = np.median(repeat(handed_over, where, budget), axis=0)
     return Mistake(
         "no synchronize",
-        "stand-in: clock stopped when another thread has the work",
+        "stand-in: stopped when another thread has the work",
         "clock stopped when the result is there",
         *times.tolist(),
     )
