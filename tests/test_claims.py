@@ -694,6 +694,8 @@ def test_O7():
     shared = scaled_dot_product_attention(q.unflatten(0, (2, 3)), k[:, None], v[:, None])
     own = [x.repeat_interleave(3, 0) for x in (k, v)]
     torch.testing.assert_close(shared.flatten(0, 1), scaled_dot_product_attention(q, *own))
+    torchs = F.scaled_dot_product_attention(q[None], k[None], v[None], enable_gqa=True)
+    torch.testing.assert_close(shared.flatten(0, 1), torchs[0])
 
 
 @pytest.mark.slow
