@@ -87,7 +87,7 @@ def sources(tmp_path):
 @pytest.mark.slow
 def test_installing_the_library_replaces_neither_torch_nor_numpy(tmp_path):
     # Versions as old as the library admits: anything newer is left alone too.
-    installed = would_install(tmp_path, sources(tmp_path), {"torch": "2.4.0", "numpy": "1.26.0"})
+    installed = would_install(tmp_path, sources(tmp_path), {"torch": "2.5.0", "numpy": "1.26.0"})
     assert "hydra_lib" in installed
     assert not installed & {"torch", "numpy"}
 
@@ -99,7 +99,7 @@ def test_the_replacement_test_can_fail(tmp_path):
     stricter = config.replace("numpy>=1.26", "numpy>=2.0")
     assert stricter != config
     (project / "pyproject.toml").write_text(stricter, "utf-8")
-    assert "numpy" in would_install(tmp_path, project, {"torch": "2.4.0", "numpy": "1.26.0"})
+    assert "numpy" in would_install(tmp_path, project, {"torch": "2.5.0", "numpy": "1.26.0"})
 
 
 # --- the notebooks with other versions -----------------------------------------------------------
