@@ -137,7 +137,7 @@ def test_inference_mode(library):
 def test_while_openblas_multiplies_blocks_torch_adds_on_one_thread(
     monkeypatch, library, levels, inside
 ):
-    """Else the threads of both wait for each other; torch's number is as it was, come what may."""
+    """And has its own number of threads again afterwards, come what may."""
     before = torch.get_num_threads()
     a, seen = drawn(8, 8), []
 

@@ -185,6 +185,10 @@ def test_a_search_finds_chapters_before_the_library(open_page, site, asked, firs
     shown = page.locator("#search-results li").first.locator("p.context")
     assert asked in shown.text_content().lower()
     assert "Contents" not in shown.text_content()
+    page.wait_for_load_state("networkidle")  # each excerpt is cut from its page
+    chapters = page.locator("#search-results li:not(:has(a[href*='/library/'])) p.context")
+    assert chapters.count() > 3
+    assert not any("dtype=" in text for text in chapters.all_text_contents())
 
 
 @pytest.mark.slow

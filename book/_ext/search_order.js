@@ -2,7 +2,7 @@
    those first that are called what was asked for; and which words of a page it shows. */
 "use strict";
 
-var Scorer = {
+window.Scorer = {
     score([page, title, , , points]) {
         const asked = new URLSearchParams(location.search).get("q").trim().toLowerCase();
         const named = title.split(" > ")[0].toLowerCase().includes(asked);

@@ -1,5 +1,6 @@
 // Judges what a reader types into a page: the checks of hydra_lib/exercises/compare.py without a
 // kernel, by the same facts and in the same words. No DOM here; answers_form.js shows it.
+// oxlint-disable-next-line no-unused-vars -- answers_form.js uses it
 const answers = (() => {
   const TOKEN = /\d{1,3}(?:,\d{3})+(?![\d,])|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan|\*\*|\S/gi;
 

@@ -47,6 +47,8 @@ def strassen_fast(
     more of it where blocks are large, see :func:`hydra_lib.matmul.blocks.split`. Padding would copy
     both inputs; peeling at every level repeats the work, 7/4 times as much per level.
 
+    While OpenBLAS multiplies blocks on several threads, ``torch.get_num_threads()`` is 1.
+
     Integers wrap around exactly as in ``a @ b``. Floating results differ by rounding, whose bound
     grows up to 4.5-fold per level. A NaN in row i of ``a``, which in ``a @ b`` spoils row i, may
     here spoil every row at the same place in a block, one in m / 2^L rows; a NaN in column j of
@@ -110,8 +112,8 @@ def strassen_fast(
     if levels:
         sides = split(m, k, n, levels)
         one = partial(_peel, sides=sides, work=workspace(a, b, out, sides, levels), multiply=one)
-    # Between two products of OpenBLAS its threads wait awake. Threads of torch's beside them would
-    # share their cores, and a level would cost more than it saves; so torch adds on one.
+    # Measured with OpenBLAS on two threads: with torch adding on two as well, each further level
+    # made the product slower; with torch adding on one it gains.
     alone = levels > 0 and library == blas.OPENBLAS and threads > 1
     try:
         if alone:
