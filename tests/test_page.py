@@ -55,6 +55,42 @@ def test_a_chapter_holds_still(open_page, site, page, width):
     assert opened.evaluate(SHIFT) <= 0.02
 
 
+MOVED = """async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    const grown = [];
+    for (const widget of document.querySelectorAll("[data-ready]")) {
+        const heights = [];
+        const note = async () => { await frame(); heights.push(widget.offsetHeight); };
+        for (const range of widget.querySelectorAll("input[type=range]:enabled")) {
+            const [low, high, was] = [range.min, range.max, range.value].map(Number);
+            for (let i = 0; i <= 13; i++) {
+                range.value = i === 13 ? was : low + (high - low) * i / 12;
+                range.dispatchEvent(new Event("input", {bubbles: true}));
+                await note();
+            }
+        }
+        for (const box of widget.querySelectorAll("input[type=checkbox]:enabled"))
+            for (const _ of [1, 2]) { box.click(); await note(); }
+        for (const one of widget.querySelectorAll("input[type=radio]")) {
+            one.click();
+            await note();
+        }
+        const more = Math.max(...heights) - Math.min(...heights);
+        if (more > 3) grown.push(`${widget.dataset.ready} by ${more}`);
+    }
+    return grown;
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_what_is_moved_by_hand_moves_nothing_below(open_page, site, page, width):
+    """A choice of other data may have another table; a slider, a tick and a rule may not."""
+    opened = open_page(site["http"] + page, width=width)
+    assert opened.evaluate(MOVED) == []
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_without_scripts_a_still_stands_for_each_widget(chromium, site, page):

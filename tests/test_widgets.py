@@ -227,8 +227,9 @@ def test_numbers_as_text():
 
 def test_shades_and_options():
     cases = [-1, 0, 0.12345, 0.5, 1, 1.5]
-    got = numbers(in_javascript("ui.js", "m.heat(c)", cases))
-    assert got == [f"--heat:{x}%" for x in ("0.0", "0.0", "12.3", "50.0", "100.0", "100.0")]
+    node = "{classList: {add() {}}, style: {setProperty(_, share) { this.shade = share; }}}"
+    got = numbers(in_javascript("ui.js", f"(n => (m.heat(n, c), n.style.shade))({node})", cases))
+    assert got == [f"{x}%" for x in ("0.0", "0.0", "12.3", "50.0", "100.0", "100.0")]
     sets = {"one": [1], "two": [2], "same": [0]}
     got = numbers(
         in_javascript("ui.js", f"m.optionOf(c, [0], {json.dumps(sets)})", [[0], [2], [3]])

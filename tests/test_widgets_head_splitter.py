@@ -82,8 +82,8 @@ def expect_config(page, d_model, n_heads):
         expect(slider.locator("xpath=../output")).to_have_text(str(value))
         expect(page.get_by_label(f"or type {name}")).to_have_value(str(value))
     message = refusal(d_model, n_heads)
-    expect(page.locator("[data-ready=head_splitter] > p[role=alert]").first).to_have_text(message)
-    table, summary = page.locator("table"), page.locator(".hydra-summary")
+    expect(page.locator(".hydra-summary > p[role=alert]")).to_have_text(message)
+    table, summary = page.locator("table"), page.locator(".hydra-summary > p:last-child")
     if message:
         expect(table).to_be_hidden()
         expect(page.locator("figure")).to_be_hidden()

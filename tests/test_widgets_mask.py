@@ -145,7 +145,7 @@ def expect_mask(page, mask, scores=SCORES, preset="", kind=""):
                     100 * weights[i, j].item(), abs=0.051
                 )
                 leaky = not mask[i, j] and weights[i, j] > 0
-                assert kind_of == ("hydra-leak" if leaky else "")
+                assert kind_of == ("hydra-heat hydra-leak" if leaky else "hydra-heat")
         said.append(written(leaks.max().item()))
     empty = (~mask).all(-1).sum().item()
     expect(page.locator(".hydra-summary")).to_have_text(

@@ -223,7 +223,7 @@ def test_words_by_pointer_and_keyboard(widget_page):
     row = table_of(page, "weights: a row for each output").locator("tbody tr").nth(3)
     row.locator("td").nth(2).hover()
     expect(total).to_have_text("because")
-    expect(row.locator("td").nth(2)).to_have_class("hydra-source")
+    expect(row.locator("td").nth(2)).to_contain_class("hydra-source")
     expect(page.locator(".hydra-term.hydra-on")).to_contain_text("slept")
     expect(page.locator(".hydra-share.hydra-on")).to_have_text(".76")
     expect(page.locator(".hydra-paint[opacity='1']")).to_have_count(1)

@@ -20,7 +20,8 @@ class StrideWidget(Widget):
 
     The batch has one sequence; ``T``, ``n_heads`` and ``head_dim`` give at most 96 numbers, each
     drawn as a cell of memory. The number is picked by ``head``, ``position`` and ``component``,
-    counted from 0 as addresses are. ``wrong`` adds the view that skips the transpose.
+    counted from 0 as addresses are. ``wrong`` shows the view that skips the transpose,
+    in the place of ``contiguous``.
 
     Raises ValueError for more numbers, a size below 1 or an index out of range.
     """

@@ -27,7 +27,7 @@ function render({ model, el: root }) {
       update(model, { values: data, row: Math.min(model.get("row"), data.length - 1) });
     });
   const matrices = el("div", { class: "hydra-product" });
-  const sentence = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  const sentence = el("p", { class: "hydra-summary", style: "--narrow:3", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, rule.root, width.root, rate.root, values.root, row.root),
@@ -73,11 +73,11 @@ function render({ model, el: root }) {
     weights.forEach((w, i) => w.forEach((weight, j) => {
       const cell = tables[0].cells[i][j];
       cell.textContent = number(weight);
-      cell.style = heat(weight);
+      heat(cell, weight);
     }));
     // The values the chosen row takes from are shaded as that row weighs them.
     weights[chosen].forEach((weight, j) => tables[1].cells[j].forEach((cell) => {
-      cell.style = heat(weight);
+      heat(cell, weight);
     }));
     output.forEach((o, i) => o.forEach((value, c) => {
       tables[2].cells[i][c].textContent = number(value);

@@ -31,7 +31,7 @@ function render({ model, el: root }) {
   const bar = el("div", { class: "hydra-spent", "aria-hidden": "true" });
   const costs = table("One forward pass, for each rank", 5, 1, (i) =>
     ["computes", "sends", "time to compute", "time to send", "share of sending"][i]);
-  costs.root.classList.add("hydra-tally");
+  costs.root.classList.add("hydra-tally", "hydra-numbers");
   const chart = speedup();
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   const shown = el("div", {},
@@ -41,7 +41,7 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, ranks.root, tokens.root, link.root), problem, shown,
-    el("p", { class: "hydra-note" }, "Your own numbers:"),
+    el("p", { class: "hydra-note hydra-apart" }, "Your own numbers:"),
     el("div", { class: "hydra-controls" }, ...typed.map(([, f]) => f.root)),
   );
 

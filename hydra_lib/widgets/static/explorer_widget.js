@@ -122,7 +122,7 @@ function listRows(place, shown, show, pick) {
     cells[3].append(...two(roof ? percent(roof.share) : "–", roof ? roof.bound : "–"));
     const bar = cells[["time", "speed", "ratio"].indexOf(show)];
     bar.classList.add("hydra-bar");
-    bar.style = heat(Number.isFinite(values[i]) ? values[i] / most : 0);
+    heat(bar, Number.isFinite(values[i]) ? values[i] / most : 0);
     grid.rows[i].addEventListener("click", () => pick(one.kernel));
   });
   place.replaceChildren(grid.root);

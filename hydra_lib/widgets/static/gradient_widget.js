@@ -47,7 +47,7 @@ function render({ model, el: root }) {
   rows.root.classList.add("hydra-learning");
   const mix = swatch(css(values[0]));
   const aim = swatch(css(values[0]));
-  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, target.root),
@@ -68,7 +68,7 @@ function render({ model, el: root }) {
       sliders[j].set(scores[j], scores[j].toFixed(1).replace("-", "−"));
       const cells = rows.cells[j];
       cells[1].textContent = p[j].toFixed(3);
-      cells[1].style = heat(p[j]);
+      heat(cells[1], p[j]);
       for (const [place, value] of [[2, pull[j]], [3, push[j]]]) {
         cells[place].textContent = signed(value);
         const share = value / widest[place];

@@ -30,13 +30,13 @@ function render({ model, el: root }) {
     ["project", "split", "attend", "merge", "W_O"][i]);
   columnHeads(steps, "step", ["what happens", "shape"]);
   steps.root.classList.add("hydra-steps");
-  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
-  const shown = el("div", {}, el("figure", { class: "hydra-figure" }, caption, bar), steps.root, summary);
+  const summary = el("p", { "aria-live": "polite" });
+  const shown = el("div", {}, el("figure", { class: "hydra-figure" }, caption, bar), steps.root);
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" },
       ...controls.flatMap(([, slide, typed]) => [slide.root, typed.root]), preset.root),
-    problem, shown,
+    shown, el("div", { class: "hydra-summary", style: "--lines:2;--narrow:5" }, problem, summary),
   );
 
   return follow(model, ["d_model", "n_heads"], () => {

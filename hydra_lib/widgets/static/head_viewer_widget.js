@@ -164,7 +164,7 @@ function symbolStrip({ choose, point }) {
     buttons.forEach((button, j) => {
       const symbol = button.firstChild.textContent;
       const weight = share(row[j]);
-      button.style = heat(row[j]);
+      heat(button, row[j]);
       button.lastChild.textContent = row[j] >= NOTICED ? weight : "";
       button.setAttribute("aria-current", j === position);
       button.classList.toggle("hydra-answer", answers.includes(j));
@@ -227,8 +227,8 @@ function guessTable() {
       const [p, bar, before, rule] = grid.cells[n];
       heads[n].textContent = SYMBOLS[id];
       p.textContent = share(now[id]);
-      bar.className = "hydra-bar";
-      bar.style = heat(now[id]);
+      bar.classList.add("hydra-bar");
+      heat(bar, now[id]);
       before.textContent = all ? share(all[id]) : "";
       rule.textContent = share(chance(choices, SYMBOLS[id]));
     });
@@ -244,8 +244,8 @@ function roleTable(names) {
     grid.root.caption.textContent = `Layer ${layer}, head ${head} in each role`;
     values.forEach((value, n) => {
       grid.cells[n][0].textContent = share(value);
-      grid.cells[n][1].className = "hydra-bar";
-      grid.cells[n][1].style = heat(value);
+      grid.cells[n][1].classList.add("hydra-bar");
+      heat(grid.cells[n][1], value);
     });
   };
   return { root: grid.root, draw };

@@ -13,6 +13,7 @@ function render({ model, el: root }) {
     update(model, { scores: name ? zero : given }));
   const T = given.length;
   const toggles = table("mask: may row i attend to column j?", T, T, (i) => i + 1);
+  toggles.root.classList.add("hydra-toggles");
   const right = table("softmax with −∞", T, T + 1, (i) => i + 1);
   const wrong = table("softmax with 0 (wrong)", T, T + 1, (i) => i + 1);
   for (const { root: grid } of [toggles, right, wrong]) grid.classList.add("hydra-dense");
@@ -60,7 +61,7 @@ function render({ model, el: root }) {
         row.forEach((w, j) => {
           const cell = target.cells[i][j];
           cell.textContent = w.toFixed(2);
-          cell.style = heat(w);
+          heat(cell, w);
           cell.classList.toggle("hydra-leak", !mask[i][j] && w > 0);
         });
         target.cells[i][T].textContent = leaks[i].toFixed(2);

@@ -30,7 +30,7 @@ function render({ model, el: root }) {
   row.cells.forEach((cells) => cells[2].classList.add("hydra-bar"));
   const spread = table("How open this row still is", 3, 1, (i) =>
     ["entropy, in nats", "keys in use", "norm of the Jacobian"][i]);
-  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:6", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, size.root, sigma.root, ...means.map((mean) => mean.root),
@@ -74,7 +74,7 @@ function render({ model, el: root }) {
     row.cells.forEach((cells, j) => {
       cells[0].textContent = number(keys[j]);
       cells[1].textContent = number(p[j]);
-      cells[2].style = heat(p[j]);
+      heat(cells[2], p[j]);
     });
     [entropy, Math.exp(entropy), frobenius].forEach((value, i) => {
       spread.cells[i][0].textContent = number(value);
@@ -88,7 +88,7 @@ function render({ model, el: root }) {
 
 /** The histogram of the scores under the predicted normal curve, on an axis around its mean. */
 function picture() {
-  const caption = el("figcaption");
+  const caption = el("figcaption", { style: "--lines:3" });
   const bars = svg("g", { class: "hydra-counts" });
   const curve = svg("polyline", { class: "hydra-line" });
   const axis = el("div", { class: "hydra-axis", "aria-hidden": "true" });

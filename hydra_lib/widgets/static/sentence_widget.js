@@ -120,7 +120,6 @@ function render({ model, el: root }) {
         .sort(([a], [b]) => b - a).slice(0, 3).map(([w, name]) => `${short(w)} of ${name}`).join(", ");
       buttons[i].setAttribute("aria-pressed", i === chosen);
       buttons[i].setAttribute("aria-label", `${word}: takes ${takes}`);
-      outputs[i].style = paints[i].style = "";
       outputs[i].style.setProperty("--paint", css(outs[i]));
       paints[i].style.setProperty("--paint", css(values[i]));
       outputs[i].classList.toggle("hydra-on", i === chosen);
@@ -134,7 +133,7 @@ function render({ model, el: root }) {
       weights[own][i].forEach((w, j) => {
         const cell = matrix.cells[i][j];
         cell.textContent = w < 0.005 ? "" : short(w);
-        cell.style = heat(w);
+        heat(cell, w);
         cell.classList.toggle("hydra-source", i === chosen && j === lit);
       });
     });

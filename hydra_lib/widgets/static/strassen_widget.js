@@ -6,7 +6,7 @@ import { withinLimits } from "./limits.js";
 import { choice, columnHeads, el, follow, number, slider, table, update } from "./ui.js";
 
 const AUTHORS = { naive: "naive", strassen: "Strassen 1969", winograd: "Winograd's form" };
-const QUANTITIES_COUNTED = ["multi\u00adplications", "additions", "together"];
+const QUANTITIES_COUNTED = ["multiplications", "additions", "together"];
 const commas = (integer) => integer.toLocaleString("en");
 
 function render({ model, el: root }) {
@@ -27,12 +27,12 @@ function render({ model, el: root }) {
 
   const formula = el("p", { class: "hydra-formula" });
   const grids = Object.fromEntries([..."ABC"].map((letter) => [letter, blocks(letter)]));
-  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--narrow:3", "aria-live": "polite" });
   const level = el("p", { class: "hydra-note" });
   const counted = table("", 3, 2, (i) => QUANTITIES_COUNTED[i]);
-  counted.root.classList.add("hydra-tally");
+  counted.root.classList.add("hydra-tally", "hydra-stacked");
   columnHeads(counted, "", ["chosen", "triple loop"]);
-  const saving = el("p", { class: "hydra-summary hydra-saving", "aria-live": "polite" });
+  const saving = el("p", { class: "hydra-summary hydra-saving", style: "--lines:2;--narrow:4", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, picker.root,
@@ -73,7 +73,7 @@ function render({ model, el: root }) {
     const levels = model.get("levels");
     const { n, counts: loop } = tripleLoopCounts(levels);
     const counts = operationCounts(algorithm, levels);
-    depth.set(levels, `${levels}, n = ${commas(n)}`);
+    depth.set(levels);
     const total = (numbers) => numbers.reduce((a, b) => a + b);
     const [a, b, c] = algorithm.additions;
     const shared = total(writtenAdditions(algorithm)) - total(algorithm.additions);

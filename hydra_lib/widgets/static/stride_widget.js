@@ -7,7 +7,7 @@ const TITLES = {
   view: "view(T, h, d_k)",
   transpose: "transpose → (h, T, d_k)",
   contiguous: "contiguous",
-  wrong: "wrong: view(h, T, d_k), no transpose",
+  wrong: "wrong: view(h, T, d_k)",
 };
 const INDEX = { i: ["Head i", "head"], t: ["Position t", "position"], c: ["Component c", "component"] };
 
@@ -17,7 +17,7 @@ function render({ model, el: root }) {
   const wrong = checkbox("wrong reshape", (value) => update(model, { wrong: value }));
   const legend = el("div", { class: "hydra-strip", "aria-hidden": "true" });
   const panels = Object.fromEntries(Object.keys(TITLES).map((stage) => [stage, panel(stage)]));
-  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:7", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, ...Object.values(sliders).map((s) => s.root), wrong.root),
@@ -37,6 +37,8 @@ function render({ model, el: root }) {
       sliders[axis].set(index[axis]);
     }
     wrong.input.checked = model.get("wrong");
+    // One in the other's place, and of its height, so that nothing below them moves.
+    panels.contiguous.root.hidden = model.get("wrong");
     panels.wrong.root.hidden = !model.get("wrong");
     legend.replaceChildren(...Array.from({ length: h }, (_, i) =>
       el("span", { style: hue(i, h) }, `head ${i}`)));
@@ -47,9 +49,9 @@ function render({ model, el: root }) {
     const copied = all.contiguous !== all.transpose;
     summary.textContent = `Head ${index.i} of token ${index.t}, component ${index.c}, lies at address `
       + `${places.view} before and after the transpose: nothing moved. `
-      + (copied ? `contiguous wrote a copy, where it lies at ${places.contiguous}.`
-        : "Its numbers lie in order already, so contiguous moves nothing either.")
-      + (model.get("wrong") ? ` ${diagnosis(all.wrong, places.wrong, index, h, d)}` : "");
+      + (model.get("wrong") ? diagnosis(all.wrong, places.wrong, index, h, d)
+        : copied ? `contiguous wrote a copy, where it lies at ${places.contiguous}.`
+          : "Its numbers lie in order already, so contiguous moves nothing either.");
   });
 }
 

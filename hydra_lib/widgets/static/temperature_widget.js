@@ -45,7 +45,7 @@ function render({ model, el: root }) {
 
   const states = el("div");
   const charts = el("div", { class: "hydra-charts" });
-  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" }, temperature.root, typed.root, example.root),
@@ -60,6 +60,7 @@ function render({ model, el: root }) {
     drawn = JSON.stringify(scores);
     rows = table("Each state (key): energy and probability", scores.length, 3, (i) => i + 1);
     columnHeads(rows, "state", ["E = −s", "p", ""]);
+    rows.root.classList.add("hydra-numbers");
     rows.cells.forEach((cells, i) => {
       cells[0].textContent = number(-scores[i] || 0);
       cells[2].className = "hydra-bar";
@@ -79,7 +80,7 @@ function render({ model, el: root }) {
     example.select.value = optionOf(scores.map(encode), given, EXAMPLES);
     rows.cells.forEach((cells, i) => {
       cells[1].textContent = number(now.p[i]);
-      cells[2].style = heat(now.p[i]);
+      heat(cells[2], now.p[i]);
     });
     marks.forEach((mark) => mark.move(tau, now));
     const room = scores.filter((s) => s > -Infinity).length;

@@ -93,7 +93,7 @@ function render({ model, el: root }) {
         if (picked && hovered === undefined) rest(buttons[i][j]);
         cells[i][j].classList.toggle("hydra-source", made.some(([source, r, c]) =>
           source === name && (r === ALL || r === i) && (c === ALL || c === j)));
-        if (name === "weights") cells[i][j].style = heat(x);
+        if (name === "weights") heat(cells[i][j], x);
       }));
     }
     summary.textContent = text;

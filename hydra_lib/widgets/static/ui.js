@@ -110,9 +110,10 @@ export function swatch(paint) {
   return el("span", { class: "hydra-swatch", style: `--paint:${paint}`, "aria-hidden": "true" });
 }
 
-/** Background of a weight between 0 and 1; the table cell also prints the number. */
-export function heat(weight) {
-  return `--heat:${(100 * Math.min(1, Math.max(0, weight))).toFixed(1)}%`;
+/** Shades an element by a weight between 0 and 1; a table's cell also prints the number. */
+export function heat(node, weight) {
+  node.classList.add("hydra-heat");
+  node.style.setProperty("--heat", `${(100 * Math.min(1, Math.max(0, weight))).toFixed(1)}%`);
 }
 
 /** A captioned table of numbers. `cell(i, j)` gives `{text, style, label}`; returns the cells too. */
