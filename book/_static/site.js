@@ -6,8 +6,9 @@ document.addEventListener("click", ({ target }) => {
 // What scrolls sideways must take focus, or its end is out of reach of a keyboard.
 function focusScrolling() {
   const boxes = ".themed, .bd-article table.table, .bd-article pre, mjx-container[display]";
-  for (const box of document.querySelectorAll(boxes))
-    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  // Measured before anything is changed: a change between two would lay out the page for each.
+  const wide = [...document.querySelectorAll(boxes)].filter((box) => box.scrollWidth > box.clientWidth);
+  for (const box of wide) box.tabIndex = 0;
 }
 addEventListener("DOMContentLoaded", focusScrolling);
 addEventListener("resize", focusScrolling);
