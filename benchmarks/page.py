@@ -29,7 +29,7 @@ from hydra_lib.timing.environment import environment_of
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
-LOADS, MOVES = 5, 60
+LOADS, MOVES = 3, 60
 THROTTLE = {"bit_per_s": 9_000_000, "latency": 0.17, "cpu_divisor": 4}
 
 
