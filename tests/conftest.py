@@ -107,16 +107,13 @@ def site():
 
 
 VIEWS = 'script[type="application/vnd.jupyter.widget-view+json"]'
-SETTLED = f"""async () => {{
-    await window.MathJax?.startup?.promise;
-    return document.querySelectorAll('{VIEWS}').length
-        === document.querySelectorAll('[data-ready]').length;
-}}"""
+SETTLED = f"""() => document.querySelectorAll('{VIEWS}').length
+    === document.querySelectorAll('[data-ready]').length"""
 
 
 @contextmanager
 def opening(browser):
-    """``open_page(url)`` loads a page, its formulas and its widgets; at the end it must have said
+    """``open_page(url)`` loads a page and its widgets; at the end it must have said
     and asked for nothing. With ``body`` that is the page, and no server is asked for it."""
     contexts, problems = [], []
 

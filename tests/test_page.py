@@ -12,7 +12,7 @@ import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from tests.conftest import ROOT, SITE
+from tests.conftest import ROOT, SETTLED, SITE, VIEWS
 
 sys.path.append(str(ROOT / "book" / "_ext"))
 import formulas
@@ -50,8 +50,6 @@ def test_a_chapter_is_light(open_page, site, page):
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_a_chapter_holds_still(open_page, site, page, width):
     opened = open_page(site["http"] + page, width=width)
-    views = opened.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
-    opened.wait_for_function(f"document.querySelectorAll('[data-ready]').length === {views}")
     assert opened.evaluate(SHIFT) <= 0.02
 
 
@@ -97,14 +95,14 @@ def test_without_scripts_a_still_stands_for_each_widget(chromium, site, page):
     context = chromium.new_context(java_script_enabled=False)
     opened = context.new_page()
     opened.goto(site["file"] + page)
-    views = opened.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
+    views = opened.locator(VIEWS).count()
     stills = opened.locator(".still")
     assert stills.count() == views
     assert all(still.bounding_box()["height"] > 150 for still in stills.all())
     context.close()
 
 
-VIEW = "application/vnd.jupyter.widget-view+json"
+SHOWN = "all => all.filter((one) => one.checkVisibility({visibilityProperty: true})).length"
 HEIGHTS = "all => all.map((one) => Math.round(one.getBoundingClientRect().height))"
 
 
@@ -123,16 +121,12 @@ def test_a_still_is_as_high_as_its_widget(chromium, site, page, width):
         opened = context.new_page()
         opened.goto(site["http"] + page)
         if selector != ".still":
-            views = opened.locator(f"script[type='{VIEW}']").count()
-            opened.wait_for_function(
-                f"document.querySelectorAll('[data-ready]').length === {views}"
-            )
+            opened.wait_for_function(SETTLED)
         heights[selector] = opened.locator(selector).evaluate_all(HEIGHTS)
         context.close()
     assert heights[".still"] == heights["[data-ready]"]
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("page", EVERY)
 def test_a_page_runs_nothing_that_was_not_built(page):
@@ -182,7 +176,6 @@ def test_axe_finds_nothing_serious(chromium, site, page, width, scheme):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_found_and_cited(page):
     text = (SITE / page).read_text("utf-8")
@@ -228,7 +221,6 @@ def test_a_search_finds_chapters_before_the_library(open_page, site, asked, firs
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_the_site_map_names_every_page():
     root = ElementTree.parse(SITE / "sitemap.xml").getroot()
     named = {url[0].text.split("/", 4)[4] for url in root}
@@ -238,6 +230,17 @@ def test_the_site_map_names_every_page():
     first = (SITE / "index.html").read_text("utf-8")
     assert 'url=book/intro.html"' in first
     assert 'rel="icon" href="_static/logo.svg"' in first  # else a browser asks for favicon.ico
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_screen_reader_meets_each_formula_that_is_shown(open_page, site, page):
+    """A rule of style can take what is unseen from the tree it reads, and leave the elements."""
+    opened = open_page(site["http"] + page)
+    shown = opened.locator("mjx-container").evaluate_all(SHOWN)
+    tree = opened.context.new_cdp_session(opened).send("Accessibility.getFullAXTree")["nodes"]
+    read = [node for node in tree if node.get("role", {}).get("value") == "MathMLMath"]
+    assert len(read) == shown > 0
 
 
 def test_a_formula_is_drawn_read_and_copied():
@@ -281,7 +284,6 @@ See {eq}`one`, and $y$.
 """
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_equations_are_numbered_and_referred_to(tmp_path):
     (tmp_path / "index.md").write_text(MATH)
