@@ -200,6 +200,61 @@ def test_cells_by_pointer_and_keyboard(widget_page):
 
 
 @browser
+def test_a_stroke_paints_what_its_first_cell_becomes(widget_page):
+    page = widget_page(MaskWidget(SCORES))
+    mask = masking.causal_mask(5)
+    toggles = page.locator(".hydra-toggle")
+
+    def stroke(*places):
+        for at, (i, j) in enumerate(places):
+            box = toggles.nth(5 * i + j).bounding_box()
+            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
+            if at == 0:
+                page.mouse.down()
+        page.mouse.up()
+        drawn(page)
+
+    stroke((0, 2), (0, 3), (1, 3), (1, 1))  # two of these are allowed already, and stay so
+    for place in ((0, 2), (0, 3), (1, 3), (1, 2)):
+        mask[place] = True
+    expect_mask(page, mask)
+    stroke((0, 2), (0, 3), (0, 2))  # there and back: the first cell is painted once
+    mask[0, 2:4] = False
+    expect_mask(page, mask)
+    toggles.nth(4).focus()
+    press(page, "Enter")  # a key still toggles after a stroke
+    mask[0, 4] = True
+    expect_mask(page, mask)
+    page.mouse.move(5, 5)  # pressed elsewhere, a pointer paints nothing
+    page.mouse.down()
+    box = toggles.nth(24).bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5, steps=4)
+    page.mouse.up()
+    expect_mask(page, mask)
+
+
+@browser
+def test_a_finger_paints_too(chromium, widget_page):
+    page = widget_page(MaskWidget(SCORES), width=360)
+    mask = masking.causal_mask(5)
+    boxes = [page.locator(".hydra-toggle").nth(at).bounding_box() for at in (1, 3)]
+    (x, y), (end, _) = [(b["x"] + b["width"] / 2, b["y"] + b["height"] / 2) for b in boxes]
+    finger = page.context.new_cdp_session(page)
+    finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+    def touch(kind, *points):
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+
+    touch("touchStart", {"x": x, "y": y})
+    for step in range(1, 9):
+        touch("touchMove", {"x": x + step * (end - x) / 8, "y": y})
+    touch("touchEnd")
+    drawn(page)
+    mask[0, 1:4] = True
+    expect_mask(page, mask)
+
+
+@browser
 def test_presets_scores_and_the_link_they_leave(widget_page):
     page = widget_page(MaskWidget(SCORES))
     preset = page.get_by_role("combobox", name="Mask", exact=True)

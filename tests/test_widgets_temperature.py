@@ -11,13 +11,15 @@ from playwright.sync_api import expect
 from hydra_lib import boltzmann
 from hydra_lib.widgets import TemperatureWidget
 from hydra_lib.widgets._base import SettingError
+from hydra_lib.widgets._bundle import STATIC
 from tests.conftest import (
     drag,
+    drawn,
     expect_refused,
     extended,
     follow,
-    heat,
     in_javascript,
+    in_node,
     numbers,
     press,
     written,
@@ -165,12 +167,17 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
     expect(slider.locator("xpath=../output")).to_have_text(written(tau))
     expect(page.get_by_label("or type τ")).to_have_value(written(tau))
     expect(page.get_by_label("Example")).to_have_value(example)
+    states = [str(n + 1) for n in range(len(scores))]
+    expect(page.locator("thead th")).to_have_text(["state", *states])
     lines = page.locator("tbody tr")
-    expect(lines.locator("th")).to_have_text([str(n + 1) for n in range(len(scores))])
-    expect(lines.locator("td:nth-of-type(1)")).to_have_text([written(-s) for s in scores])
-    expect(lines.locator("td:nth-of-type(2)")).to_have_text([written(x) for x in p])
-    for weight, bar in zip(p, lines.locator("td.hydra-bar").all(), strict=True):
-        expect(bar).to_have_attribute("style", heat(weight))
+    expect(lines.nth(0).locator("td")).to_have_text([written(-s) for s in scores])
+    expect(lines.nth(1).locator("td")).to_have_text([written(float(f"{x:.3g}")) for x in p])
+    expect_levels(page, scores, p)
+    standing = particles(page)
+    assert sum(standing) == 100
+    # A sample is off by the root of its variance; five of them and a few are never seen.
+    for count, x in zip(standing, p, strict=True):
+        assert abs(count - 100 * x) <= 50 * math.sqrt(x * (1 - x)) + 4
     finite = sum(math.isfinite(s) for s in scores)
     phase = {
         0: "Frozen, all mass on the lowest energy:",
@@ -196,6 +203,39 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
         assert marks[1][3] == pytest.approx(min(92, height(name, value, row)), abs=1e-6)
 
 
+def particles(page):
+    """How many of the hundred stand on each level, as counted in the table; drawn are as many."""
+    told, piles = page.evaluate(
+        """() => [
+            [...document.querySelectorAll("tbody tr:nth-of-type(3) td")].map((e) => e.textContent),
+            [...document.querySelectorAll(".hydra-particles")].map((e) => e.getAttribute("d")),
+        ]"""
+    )
+    assert [pile.count("M") for pile in piles] == [int(count) for count in told]
+    return [int(count) for count in told]
+
+
+def expect_levels(page, scores, p):
+    """Levels stand where their energies are, and on each a block as high as its probability."""
+    energies = [-s for s in scores if s > -math.inf]
+    low, high = math.floor(min(-4, *energies)), math.ceil(max(2, *energies))
+    blocks = page.locator(".hydra-exact").all()
+    for i, (score, x, block) in enumerate(zip(scores, p, blocks, strict=True)):
+        shelf = page.get_by_label(f"energy of state {i + 1}")
+        expect(shelf).to_have_attribute("min", str(low))
+        expect(shelf).to_have_attribute("max", str(high))
+        expect(shelf).to_have_attribute("aria-valuetext", written(-score))
+        top = 228 - 152 * (-score - low) / (high - low)
+        if score == -math.inf:
+            expect(shelf).to_be_disabled()
+            top = 76
+        else:
+            expect(shelf).to_be_enabled()
+            assert float(shelf.input_value()) == pytest.approx(-score, abs=0.051)
+        stands = [float(block.get_attribute(name)) for name in ("x", "y", "height")]
+        assert stands == pytest.approx([100 * i + 8, top - 2 - 64 * x, 64 * x])
+
+
 def height(name, value, scores):
     """Where a value stands in the chart of a quantity, from 6 (its most) to 90 (its least)."""
     curve = [QUANTITIES[name](scores, tau_at(x)).item() for x in range(241)]
@@ -216,10 +256,14 @@ def test_what_stands_there(widget_page):
         ["Temperature τ", "or type τ", "Example"]
     )
     expect(page.get_by_label("Example").locator("option")).to_have_text(
-        ["as given", "One clear winner", "Two ties", "A row of the running mean"]
+        ["as given", "One clear winner", "Two ties", "A row of the running mean", "your own"]
     )
-    expect(page.locator("caption")).to_have_text("Each state (key): energy and probability")
-    expect(page.locator("thead th")).to_have_text(["state", "E = −s", "p"])
+    expect(page.locator("caption")).to_have_text(
+        "Each state (key): its energy E, its probability p, "
+        "and how many of 100 particles stand there"
+    )
+    expect(page.locator("tbody th")).to_have_text(["E = −s", "p", "of 100"])
+    expect(page.locator(".hydra-note")).to_contain_text("Drag a level up or down.")
     names = ["mean energy U", "free energy F", "entropy S, in nats", "heat capacity C"]
     for figure, name in zip(page.locator("figure").all(), names, strict=True):
         expect(figure.locator("figcaption")).to_contain_text(name)
@@ -234,8 +278,8 @@ def test_curves_are_the_library_s(widget_page, scores):
     row = torch.tensor(scores, dtype=torch.float64)
     for name, quantity in QUANTITIES.items():
         figure = page.locator("figure", has=page.locator(f"output[data-quantity={name}]"))
-        drawn = figure.locator("polyline").get_attribute("points").split(" ")
-        points = [[float(x) for x in point.split(",")] for point in drawn]
+        line = figure.locator("polyline").get_attribute("points").split(" ")
+        points = [[float(x) for x in point.split(",")] for point in line]
         assert [x for x, _ in points] == pytest.approx(
             [6 + x / 240 * 228 for x in range(241)], abs=0.051
         )
@@ -307,13 +351,109 @@ def test_examples(widget_page):
     expect_setting(page, 0, [1, 0])
 
 
+def level(page, state):
+    """Where a level can be held: its middle, in the units of the page."""
+    shelf = page.get_by_label(f"energy of state {state}")
+    box = shelf.bounding_box()
+    low, high = (float(shelf.get_attribute(name)) for name in ("min", "max"))
+    down = (high - float(shelf.input_value())) / (high - low)
+    return box["x"] + box["width"] / 2, box["y"] + 12 + down * (box["height"] - 24)
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_level_is_dragged(widget_page, width):
+    page = widget_page(TemperatureWidget(SCORES), width=width)
+    box = page.locator(".hydra-shelves").bounding_box()
+    assert box["x"] + box["width"] <= width
+    x, y = level(page, 2)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y + 38, steps=5)  # of 152, a quarter of the six units of energy
+    page.mouse.up()
+    drawn(page)
+    expect_setting(page, 1, [3, 2.5, 0.5, 0, -1], "own")
+    assert level(page, 2) == pytest.approx((x, y + 38), abs=1)
+    page.mouse.click(x, y - 40)  # beside a level nothing is to be held
+    drawn(page)
+    expect_setting(page, 1, [3, 2.5, 0.5, 0, -1], "own")
+    page.get_by_label("energy of state 1").focus()
+    for key, energy in (("ArrowUp", -2.9), ("Home", -4), ("End", 2), ("ArrowDown", 1.9)):
+        press(page, key)
+        expect_setting(page, 1, [-energy, 2.5, 0.5, 0, -1], "own")
+    page.get_by_label("Example").select_option("as given")
+    expect_setting(page, 1)
+
+
+@browser
+def test_levels_reach_as_far_as_the_scores(widget_page):
+    scores = [7.25, -3.5, -math.inf]
+    page = widget_page(TemperatureWidget(scores))
+    p = boltzmann.probabilities(torch.tensor(scores, dtype=torch.float64), 1).tolist()
+    expect_levels(page, scores, p)
+    expect(page.get_by_label("energy of state 1")).to_have_attribute("min", "-8")
+
+
+@browser
+def test_thirty_two_states_scroll_and_pile_up(widget_page):
+    page = widget_page(TemperatureWidget([i / 8 for i in range(32)]), width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert sum(particles(page)) == 100
+
+
+@browser
+def test_particles_hop_by_the_reader_s_hand_and_come_to_rest(widget_page):
+    page = widget_page(TemperatureWidget(SCORES))
+    settled = particles(page)
+    page.get_by_role("button", name="hop again").click()
+    assert particles(page) != settled  # at once, with reduced motion
+    page.emulate_media(reduced_motion="no-preference")
+    page.wait_for_timeout(300)
+    before = particles(page)
+    page.wait_for_timeout(300)
+    assert particles(page) == before  # nothing moves by itself
+    page.evaluate("""() => {
+        window.moved = 0;
+        new MutationObserver(() => { moved += 1; })
+            .observe(document.querySelector(".hydra-shelves"), {attributes: true, subtree: true});
+    }""")
+    page.get_by_label("Temperature τ").fill("240")
+    page.wait_for_function("moved > 20")
+    page.wait_for_function("""() => new Promise((done) => {
+        const was = moved;
+        setTimeout(() => done(moved === was), 500);
+    })""")
+    expect_setting(page, math.inf)
+
+
+def test_particles_settle_onto_softmax():
+    """From all of them on one state; 20,000, so that no count is off by five deviations."""
+    cases = [
+        {"scores": scores, "tau": tau}
+        for scores in (SCORES, [2, 2, 0, "-inf", -2], ["-inf", 1], [0.0])
+        for tau in (0, 0.3, 1, 5, "inf")
+    ]
+    source = (STATIC / "random.js").read_text() + (STATIC / "particles.js").read_text()
+    expression = """(() => {
+        const places = Array(20000).fill(0);
+        const scores = c.scores.map(real);
+        m.hop(places, 20 * scores.length * places.length, scores, real(c.tau), m.uniforms(7));
+        return m.counts(places, scores.length);
+    })()"""
+    for case, got in zip(cases, numbers(in_node(source, expression, cases)), strict=True):
+        row = torch.tensor(extended(case["scores"]), dtype=torch.float64)
+        p = boltzmann.probabilities(row, float(case["tau"])).tolist()
+        assert sum(got) == 20000
+        for count, x in zip(got, p, strict=True):
+            assert abs(count - 20000 * x) <= 5 * math.sqrt(20000 * x * (1 - x))
+
+
 @browser
 def test_links(widget_page):
     link = "#temperature.tau=inf&temperature.scores=" + json.dumps([2, 2, 0, "-inf", -2])
     page = widget_page(TemperatureWidget(SCORES), fragment=link.replace(" ", ""))
     page.wait_for_selector("[data-ready=temperature]")
-    expect(page.get_by_label("Example")).to_have_value("")
-    expect_setting(page, math.inf, [2, 2, 0, -math.inf, -2])
+    expect_setting(page, math.inf, [2, 2, 0, -math.inf, -2], "own")
     follow(page, "#temperature.tau=5e-324")
     expect_setting(page, 5e-324)
     for asked in (

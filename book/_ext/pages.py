@@ -86,6 +86,8 @@ class Site:
         text = text.replace(
             '<summary><span class="toctree', f'<summary {NAMED}><span class="toctree'
         )
+        # And docutils': entries of a list that do not call themselves so.
+        text = text.replace('role="doc-biblioentry"', 'role="listitem"')
         page.write_text(text.replace(CHARSET, CHARSET + "\n    " + policy(text), 1), "utf-8")
 
     def write_shared(self, pages: list[Path]) -> None:

@@ -1,4 +1,4 @@
-"""The widget of temperature; its arithmetic is ``static/boltzmann.js``."""
+"""The widget of temperature; its arithmetic is ``static/boltzmann.js`` and ``particles.js``."""
 
 import math
 
@@ -13,7 +13,9 @@ STATES = {"low": -MOST, "high": MOST, "options": (-math.inf,), "shape": (32,)}
 
 
 class TemperatureWidget(Widget):
-    """Move the temperature from 0 to ∞ and watch a row of attention freeze and melt.
+    """Drag the levels, move the temperature from 0 to ∞, and watch a row of attention melt.
+
+    A hundred particles hop between the levels by the rule of Metropolis et al. (1953).
 
     ``scores`` is one row of at most 32, energies with the sign turned; −∞ is a state that cannot
     be occupied. ``tau`` lies in [0, 1,000,000] or is ∞.

@@ -21,17 +21,34 @@ function render({ model, el: root }) {
     columnHeads(target, "", [...Array.from({ length: T }, (_, j) => j + 1), ...(last ? [last] : [])]);
   }
 
+  const paint = (places, allowed) => update(model, {
+    mask: model.get("mask").map((r, a) => r.map((m, b) => (places.includes(buttons[a][b]) ? allowed : m))),
+  });
+  // A stroke gives every cell it meets what its first one becomes; without a stroke a click toggles.
+  let stroke = null;
   const buttons = toggles.cells.map((cells, i) => cells.map((cell, j) => {
     const button = el("button", {
       type: "button", class: "hydra-toggle",
-      onclick: () => update(model, {
-        mask: model.get("mask").map((r, a) => r.map((m, b) => (a === i && b === j ? !m : m))),
-      }),
+      onpointerdown: (event) => {
+        button.setPointerCapture(event.pointerId);
+        stroke = { first: button, allowed: !model.get("mask")[i][j], painted: false };
+      },
+      onclick: (event) => {
+        const ends = event.detail > 0 && stroke?.painted; // else a tap, or a key
+        if (!ends) paint([button], !model.get("mask")[i][j]);
+      },
     });
     cell.append(button);
     return button;
   }));
   roving(buttons);
+  toggles.root.addEventListener("pointermove", (event) => {
+    if (!stroke?.first.hasPointerCapture(event.pointerId)) return;
+    const met = toggles.root.getRootNode().elementFromPoint(event.clientX, event.clientY);
+    if (!buttons.flat().includes(met) || (met === stroke.first && !stroke.painted)) return;
+    stroke.painted = true;
+    paint([stroke.first, met], stroke.allowed);
+  });
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(

@@ -1,8 +1,7 @@
 import { boltzmann, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
+import { levels } from "./levels.js";
 import { withinLimits } from "./limits.js";
-import {
-  choice, columnHeads, el, field, follow, heat, number, optionOf, slider, svg, table, update,
-} from "./ui.js";
+import { choice, el, field, follow, number, optionOf, slider, svg, update } from "./ui.js";
 
 const EXAMPLES = {
   "One clear winner": [3, 1, 0.5, 0, -1],
@@ -40,49 +39,47 @@ function render({ model, el: root }) {
     set(temperatureAt(position)));
   const typed = field("or type τ", (text) => parse(text, model.get("limits").tau.max), set);
   const given = model.get("given");
-  const example = choice("Example", [["", "as given"], ...Object.keys(EXAMPLES).map((k) => [k, k])],
+  const example = choice("Example",
+    [["", "as given"], ...Object.keys(EXAMPLES).map((k) => [k, k]), ["own", "your own", true]],
     (name) => update(model, { scores: EXAMPLES[name] ?? given }));
 
-  const states = el("div");
-  const charts = el("div", { class: "hydra-charts" });
+  const lift = (i, energy) => update(model, {
+    scores: model.get("scores").map((s, at) => (at === i ? -energy || 0 : s)),
+  });
+
+  const states = el("div", { class: "hydra-ladder" });
+  const charts = Object.keys(QUANTITIES).map(chart);
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" }, temperature.root, typed.root, example.root),
-    el("div", { class: "hydra-panels" }, states, charts),
+    el("div", { class: "hydra-panels" }, states,
+      el("div", { class: "hydra-charts" }, ...charts.map((one) => one.root))),
     summary,
   );
 
-  let drawn; // the scores the table and the curves were made for
-  let rows;
-  let marks;
-  const prepare = (scores) => {
-    drawn = JSON.stringify(scores);
-    rows = table("Each state (key): energy and probability", scores.length, 3, (i) => i + 1);
-    columnHeads(rows, "state", ["E = −s", "p", ""]);
-    rows.root.classList.add("hydra-numbers");
-    rows.cells.forEach((cells, i) => {
-      cells[0].textContent = number(-scores[i] || 0);
-      cells[2].className = "hydra-bar";
-    });
-    states.replaceChildren(rows.root);
-    marks = Object.keys(QUANTITIES).map((q) => chart(q, scores));
-    charts.replaceChildren(...marks.map((mark) => mark.root));
-  };
-
+  let ladder; // for as many states as there are
+  let size;
+  let drawn; // the scores that the curves were drawn for
   return follow(model, ["tau", "scores"], () => {
     const scores = model.get("scores").map(decode);
     const tau = decode(model.get("tau"));
-    if (JSON.stringify(scores) !== drawn) prepare(scores);
     const now = boltzmann(scores, tau);
+    if (scores.length !== size) {
+      size = scores.length;
+      ladder = levels(size, lift);
+      states.replaceChildren(ladder.root);
+    }
+    if (JSON.stringify(model.get("scores")) !== drawn) {
+      drawn = JSON.stringify(model.get("scores"));
+      const curve = Array.from({ length: STEPS + 1 }, (_, x) => boltzmann(scores, temperatureAt(x)));
+      for (const one of charts) one.trace(curve, scores);
+    }
     temperature.set(positionOf(tau), number(tau));
     typed.set(number(tau));
-    example.select.value = optionOf(scores.map(encode), given, EXAMPLES);
-    rows.cells.forEach((cells, i) => {
-      cells[1].textContent = number(now.p[i]);
-      heat(cells[2], now.p[i]);
-    });
-    marks.forEach((mark) => mark.move(tau, now));
+    example.select.value = optionOf(scores.map(encode), given, EXAMPLES) ?? "own";
+    ladder.draw(scores, given.map(decode), tau, now.p);
+    for (const one of charts) one.move(tau, now);
     const room = scores.filter((s) => s > -Infinity).length;
     summary.textContent = `${phase(tau)} effectively ${number(Math.exp(now.S))} of ${room} `
       + "states in use." + (tau === Infinity ? "" : ` F = U − τS: ${number(now.F)} = `
@@ -97,30 +94,32 @@ function phase(tau) {
 }
 
 /** One quantity over the whole temperature axis, with a mark at the current τ. */
-function chart(quantity, scores) {
-  const points = Array.from({ length: STEPS + 1 }, (_, x) =>
-    boltzmann(scores, temperatureAt(x))[quantity]);
-  const finite = points.filter(Number.isFinite);
-  let low = Math.min(...finite);
-  let high = Math.max(...finite);
-  if (quantity === "F") {
-    // F falls without end; the frame shows the part where energy and entropy compete.
-    const energies = scores.filter(Number.isFinite).map((s) => -s);
-    low = high - 2 * (Math.max(...energies) - Math.min(...energies) + 1);
-  }
-  if (high - low < 1e-12) [low, high] = [low - 1, high + 1];
+function chart(quantity) {
   const x = (position) => MARGIN + (position / STEPS) * (WIDTH - 2 * MARGIN);
-  const y = (value) => HEIGHT - 6 - (Math.min(1, Math.max(-1, (value - low) / (high - low)))
-    * (HEIGHT - 12));
-  const line = points.map((v, i) => `${x(i).toFixed(1)},${y(Math.max(v, low - 9 * (high - low))).toFixed(1)}`);
+  let y;
+  const line = svg("polyline", { class: "hydra-line" });
   const dot = svg("circle", { r: 4.5, class: "hydra-dot" });
   const rule = svg("line", { y1: 0, y2: HEIGHT, class: "hydra-rule" });
   const value = el("output", { "data-quantity": quantity });
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
-    svg("polyline", { points: line.join(" "), class: "hydra-line" }), rule, dot);
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, line, rule, dot);
   const root = el("figure", {}, el("figcaption", {}, QUANTITIES[quantity], value), picture,
     el("div", { class: "hydra-axis", "aria-hidden": "true" },
       ...["0", "0.1", "τ = 1", "10", "∞"].map((t) => el("span", {}, t))));
+  const trace = (curve, scores) => {
+    const points = curve.map((at) => at[quantity]);
+    const finite = points.filter(Number.isFinite);
+    let low = Math.min(...finite);
+    let high = Math.max(...finite);
+    if (quantity === "F") {
+      // F falls without end; the frame shows the part where energy and entropy compete.
+      const energies = scores.filter(Number.isFinite).map((s) => -s);
+      low = high - 2 * (Math.max(...energies) - Math.min(...energies) + 1);
+    }
+    if (high - low < 1e-12) [low, high] = [low - 1, high + 1];
+    y = (v) => HEIGHT - 6 - Math.min(1, Math.max(-1, (v - low) / (high - low))) * (HEIGHT - 12);
+    line.setAttribute("points", points.map((v, i) =>
+      `${x(i).toFixed(1)},${y(Math.max(v, low - 9 * (high - low))).toFixed(1)}`).join(" "));
+  };
   const move = (tau, now) => {
     const at = x(positionOf(tau));
     rule.setAttribute("x1", at);
@@ -129,7 +128,7 @@ function chart(quantity, scores) {
     dot.setAttribute("cy", Math.min(HEIGHT - 4, y(now[quantity])));
     value.textContent = number(now[quantity]);
   };
-  return { root, move };
+  return { root, trace, move };
 }
 
 /** What a link may ask for; one state at least can be occupied. */
