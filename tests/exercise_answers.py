@@ -394,6 +394,27 @@ CHAPTER_03 = {
             (lambda s: s - s.amax(-1, keepdim=True), ("exp", "softmax")),
         ],
     ),
+    "softmax.weights_of": (
+        [
+            soft,
+            softmax_by_loop,
+            softmax_numpy,
+            lambda s: torch.softmax(s, 1),
+            lambda s: torch.softmax(s.T, 0).T,
+            lambda s: s.exp() / s.exp().sum(-1, keepdim=True),
+            lambda s: [torch.softmax(row, 0).tolist() for row in s],
+        ],
+        [
+            (lambda s: soft(s, 0), "columns"),
+            (lambda s: s.exp() / s.exp().sum(0), "columns"),
+            (lambda s: soft(s.reshape(-1)).reshape(s.shape), "everything"),
+            (lambda s: torch.log_softmax(s, -1), "logarithm"),
+            (lambda s: s.exp(), "divided"),
+            (lambda s: s / s.sum(-1, keepdim=True), "exp is missing"),
+            (lambda s: soft(s).T, ("axes", "transpose", "shape")),
+            (soft(tensor([[1.0, 2.0]])), "function"),
+        ],
+    ),
     "softmax.temperature_of": (
         [
             lambda s, p: (s[0] - s[-1]) / (p[0] / p[-1]).log(),

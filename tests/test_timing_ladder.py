@@ -3,6 +3,7 @@ import sys
 import pytest
 import torch
 from torch.nn.attention import SDPBackend
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from hydra_lib.attention import scaled_dot_product_attention
 from hydra_lib.masking import causal_mask
@@ -19,6 +20,36 @@ from hydra_lib.timing.ladder import (
 )
 from hydra_lib.timing.sizes import AttentionSize
 from tests.refusal import refuses
+
+
+class Passes(TorchDispatchMode):
+    """Counts the arrays of ``numel`` numbers that operations read and write; a view is neither."""
+
+    def __init__(self, numel):
+        super().__init__()
+        self.numel, self.count = numel, 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        out = operation(*args, **(kwargs or {}))
+        read, written = (
+            [x for x in xs if isinstance(x, torch.Tensor) and x.numel() == self.numel]
+            for xs in (args, [out])
+        )
+        if not {x.data_ptr() for x in read} & {x.data_ptr() for x in written}:
+            self.count += len(read) + len(written)
+        return out
+
+
+@pytest.mark.parametrize("name", ["all heads at once", "SDPA math"])
+def test_passes_over_the_matrix_are_counted(name):
+    B, h, T, D = 2, 3, 61, 5
+    q, k, v = torch.randn(3, B, h, T, D).requires_grad_().unbind()
+    with Passes(B * h * T * T) as forward:
+        out = LADDER[name].attend(q, k, v)
+    with Passes(B * h * T * T) as backward:
+        out.backward(torch.ones_like(out))
+    assert LADDER[name].passes == (forward.count, forward.count + backward.count)
+
 
 ON_CPU = ("Python loops", "one head at a time", "all heads at once", "SDPA math", "SDPA flash")
 

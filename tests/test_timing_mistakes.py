@@ -39,7 +39,7 @@ def test_every_mistake_can_be_made_on_a_cpu(name):
 
 
 def test_tf32_is_of_cuda_only():
-    text = "device must be CUDA, which alone has TF32, got cpu"
+    text = "device must be CUDA, where this mistake is made, got cpu"
     with pytest.raises(NoCudaError, match=f"^{text}$"):
         MISTAKES["TF32"]("cpu")
 
@@ -74,7 +74,7 @@ def test_all_of_them_and_the_reasons(monkeypatch):
     made, reasons = make_all()
     assert [x.name for x in made] == ["fine"]
     assert reasons == {
-        "TF32": "device must be CUDA, which alone has TF32, got cpu",
+        "TF32": "device must be CUDA, where this mistake is made, got cpu",
         "broken": "no such clock",
     }
 

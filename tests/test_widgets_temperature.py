@@ -225,15 +225,15 @@ def expect_levels(page, scores, p):
         expect(shelf).to_have_attribute("min", str(low))
         expect(shelf).to_have_attribute("max", str(high))
         expect(shelf).to_have_attribute("aria-valuetext", written(-score))
-        top = 228 - 152 * (-score - low) / (high - low)
+        top = 258 - 156 * (-score - low) / (high - low)
         if score == -math.inf:
             expect(shelf).to_be_disabled()
-            top = 76
+            top = 102
         else:
             expect(shelf).to_be_enabled()
             assert float(shelf.input_value()) == pytest.approx(-score, abs=0.051)
         stands = [float(block.get_attribute(name)) for name in ("x", "y", "height")]
-        assert stands == pytest.approx([100 * i + 8, top - 2 - 64 * x, 64 * x])
+        assert stands == pytest.approx([100 * i + 8, top - 2 - 90 * x, 90 * x])
 
 
 def height(name, value, scores):
@@ -369,11 +369,11 @@ def test_a_level_is_dragged(widget_page, width):
     x, y = level(page, 2)
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x, y + 38, steps=5)  # of 152, a quarter of the six units of energy
+    page.mouse.move(x, y + 39, steps=5)  # of 156, a quarter of the six units of energy
     page.mouse.up()
     drawn(page)
     expect_setting(page, 1, [3, 2.5, 0.5, 0, -1], "own")
-    assert level(page, 2) == pytest.approx((x, y + 38), abs=1)
+    assert level(page, 2) == pytest.approx((x, y + 39), abs=1)
     page.mouse.click(x, y - 40)  # beside a level nothing is to be held
     drawn(page)
     expect_setting(page, 1, [3, 2.5, 0.5, 0, -1], "own")

@@ -9,7 +9,15 @@ from hydra_lib.exercises import Verdict, check, progress
 from hydra_lib.exercises.compare import function, value
 from hydra_lib.exercises.reader import numbers
 
-__all__ = ["progress", "rival", "schottky_peak", "stable_softmax", "temperature_of", "ten_times"]
+__all__ = [
+    "progress",
+    "rival",
+    "schottky_peak",
+    "stable_softmax",
+    "temperature_of",
+    "ten_times",
+    "weights_of",
+]
 
 
 @value(
@@ -109,6 +117,33 @@ def _top(s: torch.Tensor) -> torch.Tensor:
 )
 def stable_softmax(scores):
     """Softmax along the last axis that survives large scores."""
+    return boltzmann.probabilities(scores)
+
+
+@function(
+    [
+        (torch.tensor(s, dtype=torch.float64),)
+        for s in (
+            [[0.0, 1.0, 3.0], [3.0, 1.0, 0.0], [1.0, 0.0, 0.0]],
+            [[0.5, 2.0, -1.0, 0.0, 1.0]] * 3,
+        )
+    ],
+    mistakes=[
+        (
+            lambda s: torch.softmax(s, 0),
+            "wrong axis: your columns sum to 1; the sum must run along the last axis, the keys",
+        ),
+        (
+            lambda s: torch.softmax(s.flatten(), 0).reshape(s.shape),
+            "sum() over everything: every row must sum to 1",
+        ),
+        (lambda s: torch.log_softmax(s, -1), "those are logarithms: exp is missing"),
+        (lambda s: s.exp(), "not divided: a row must sum to 1"),
+        (lambda s: s / s.sum(-1, keepdim=True), "divided by the sum, but exp is missing"),
+    ],
+)
+def weights_of(scores):
+    """One unit of weight from each query to the keys."""
     return boltzmann.probabilities(scores)
 
 

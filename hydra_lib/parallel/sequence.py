@@ -42,8 +42,8 @@ def attention_over_ranks(
     (2023), *Ring Attention*, where keys travel in place of findings, and queries are cut as well.
 
     ``torch.distributed.tensor.experimental.context_parallel`` cuts the queries too, and tests
-    compare with it. On CUDA it sends keys around a ring and merges by the same formula, on o / l
-    and m + log l; on a CPU, in torch 2.13, it gathers all keys.
+    compare with it. Told so, on CUDA, it sends keys around a ring and merges by the same formula,
+    on o / l and m + log l; in torch 2.13 it gathers all keys otherwise, and on a CPU always.
     """
     check_inputs(q, k, v, mask, False, None, values=False)
     check_mesh(mesh, q.device)

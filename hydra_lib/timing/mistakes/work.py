@@ -22,7 +22,7 @@ def tf32(device: str = "cuda", n: int = 4096, budget: int | float = 0.5) -> Mist
     """
     where, n = chosen(device, "n", n)
     if where.type != "cuda":
-        raise NoCudaError(f"device must be CUDA, which alone has TF32, got {where}")
+        raise NoCudaError(f"device must be CUDA, where this mistake is made, got {where}")
     a = matrix(where, n)
     exact, before = a.double() @ a.double(), torch.get_float32_matmul_precision()
     found = {}

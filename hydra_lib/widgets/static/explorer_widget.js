@@ -40,8 +40,8 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-controls" },
       ...KEYS.slice(0, -1).map((key) => controls[key].root), show.root, controls.chart.root),
     about, told, results,
-    el("p", { class: "hydra-note" }, "Paired: the median of the ratios of runs taken in turn, which is not quite the "
-      + "ratio of the two medians. ±: half the 95 % interval of a median."), el("div", { class: "hydra-panels" }, summary, figure),
+    el("p", { class: "hydra-note" }, "Paired: the median of the ratios of runs taken in turn. The reference ran in turn "
+      + "with each; its time here is from one of these series. ±: half the 95 % interval of a median."), el("div", { class: "hydra-panels" }, summary, figure),
   );
 
   let listed = "";

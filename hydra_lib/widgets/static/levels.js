@@ -8,8 +8,8 @@ const OFFERS = 12; // of every state to each particle, on average: one in e¹² 
 const FRAMES = 180;
 const COLUMN = 100; // a state's width in the picture
 const SHELF = 84; // and how much of it a level takes
-const ROOM = 240; // from top to bottom
-const PILE = 64; // of all particles, or of p = 1
+const ROOM = 270; // from top to bottom
+const PILE = 90; // of all particles, or of p = 1
 const THUMB = 24; // of a level, with what surrounds it to be held: as in ui.css
 const LOWEST = -4; // energies a level can be dragged to, and further if one lies further
 const HIGHEST = 2;
