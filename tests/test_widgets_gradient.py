@@ -85,11 +85,40 @@ def expected_rows(scores, target):
     ]
 
 
+def expect_picture(page, scores, target):
+    """Arcs as wide as the weights, bars as tall as the pushes, and both colours above."""
+    p, output, _, push = by_the_library(scores, VALUES, VALUES[target])
+    got = page.evaluate(
+        """() => {
+        const picture = document.querySelector(".hydra-taught");
+        const all = (what, read) => [...picture.querySelectorAll(what)].map(read);
+        const paint = (one) => one.style.getPropertyValue("--paint");
+        const number = (name) => (one) => Number(one.getAttribute(name));
+        return {
+            arcs: all(".hydra-paint", number("stroke-width")),
+            top: all("rect", number("y")),
+            tall: all("rect", number("height")),
+            falls: all("rect", (one) => one.classList.contains("hydra-less")),
+            colours: all(".hydra-swatch", paint).slice(0, 2),
+        };
+    }"""
+    )
+    tall = 30 * push.abs() / max(0.05, push.abs().max())
+    assert got["arcs"] == pytest.approx((1 + 15 * p).tolist())
+    assert got["tall"] == pytest.approx(tall.tolist(), abs=1e-9)
+    assert got["top"] == pytest.approx(torch.where(push > 0, 30 - tall, 30).tolist(), abs=1e-9)
+    assert got["falls"] == (push < 0).tolist()
+    for colour, said in zip((output, VALUES[target]), got["colours"], strict=True):
+        levels = [int(x) for x in said.removeprefix("rgb(").removesuffix(")").split()]
+        assert levels == pytest.approx((255 * colour).tolist(), abs=0.51)
+
+
 @browser
 def test_drag_teach_and_saturate(widget_page):
     page = widget_page(GradientWidget())
     scores = torch.zeros(7, dtype=torch.float64)
     assert rows(page) == expected_rows(scores, 1)
+    expect_picture(page, scores, 1)
     summary = page.locator(".hydra-summary")
     expect(summary).to_contain_text("The step would raise “cat” most")
     page.get_by_role("slider", name="slept").focus()
@@ -108,6 +137,7 @@ def test_drag_teach_and_saturate(widget_page):
     scores = torch.zeros(7, dtype=torch.float64)
     scores[6] = 8
     assert rows(page) == expected_rows(scores, 2)
+    expect_picture(page, scores, 2)
     page.wait_for_url("**#gradient.scores=*&gradient.target=2")
 
 

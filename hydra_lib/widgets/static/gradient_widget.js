@@ -1,8 +1,13 @@
 import { descend, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
-import { columnHeads, css, el, follow, heat, number, pills, slider, swatch, table, update } from "./ui.js";
+import { arc } from "./sentence.js";
+import {
+  columnHeads, css, el, follow, heat, number, pills, slider, svg, swatch, table, update,
+} from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
+const ARCS = 120; // heights in the picture: of the arcs,
+const PUSH = 30; // and of the largest push, up or down
 
 function render({ model, el: root }) {
   const words = model.get("words");
@@ -45,16 +50,34 @@ function render({ model, el: root }) {
     cells[2].className = cells[3].className = "hydra-signed";
   });
   rows.root.classList.add("hydra-learning");
-  const mix = swatch(css(values[0]));
-  const aim = swatch(css(values[0]));
+
+  // The book's sentence: forward the row of "it" mixes a colour, backward each word's score is pushed.
+  const row = words.indexOf("it");
+  const across = `0 0 ${100 * words.length}`;
+  const inColumn = (column, node) => {
+    node.style.gridColumn = column + 1;
+    return node;
+  };
+  const mix = inColumn(row, swatch(css(values[0])));
+  const aim = inColumn(row + 1, swatch(css(values[0])));
+  const paths = words.map((_, j) => ["casing", "paint"].map((kind) => svg("path", {
+    d: arc(row, j, ARCS), class: `hydra-${kind}`, style: `--paint:${css(values[j])}`,
+  })));
+  const pushes = words.map((_, j) => svg("rect", { x: 100 * j + 38, width: 24 }));
+  const frame = { preserveAspectRatio: "none" };
+  const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
+    el("span", { class: "hydra-label" }, "output, and beside it the target"), mix, aim,
+    svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" }, ...paths.flat()),
+    ...words.map((word) => el("span", {}, word)), ...words.map((_, j) => swatch(css(values[j]))),
+    el("span", { class: "hydra-label" }, "how the next step moves each score: up, or down"),
+    svg("svg", { ...frame, viewBox: `${across} ${2 * PUSH}`, class: "hydra-pushes" },
+      svg("line", { x2: 100 * words.length, y1: PUSH, y2: PUSH, class: "hydra-base" }), ...pushes));
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, target.root),
       el("div", { class: "hydra-break" }, buttons)),
-    el("div", { class: "hydra-aim", "aria-hidden": "true" }, mix, el("span", {}, "output"),
-      el("span", {}, "→"), aim, el("span", {}, "target")),
-    el("div", { class: "hydra-panels" }, rows.root), summary,
+    picture, el("div", { class: "hydra-panels" }, rows.root), summary,
   );
 
   return follow(model, ["scores", "target"], () => {
@@ -69,6 +92,11 @@ function render({ model, el: root }) {
       const cells = rows.cells[j];
       cells[1].textContent = p[j].toFixed(3);
       heat(cells[1], p[j]);
+      paths[j].forEach((path, kind) => path.setAttribute("stroke-width", (kind ? 1 : 2.5) + 15 * p[j]));
+      const tall = PUSH * Math.abs(push[j]) / widest[3];
+      pushes[j].setAttribute("y", push[j] > 0 ? PUSH - tall : PUSH);
+      pushes[j].setAttribute("height", tall);
+      pushes[j].classList.toggle("hydra-less", push[j] < 0);
       for (const [place, value] of [[2, pull[j]], [3, push[j]]]) {
         cells[place].textContent = signed(value);
         const share = value / widest[place];
