@@ -43,10 +43,10 @@ def test_groups():
 @pytest.mark.parametrize(
     ("about", "sentence"),
     [
-        (environment_of("EPYC", cpu="EPYC"), "EPYC, 2 threads, 2026-01-02; "),
-        (environment_of("EPYC", cpu="EPYC") | {"threads": 1}, "EPYC, 1 thread, 2026-01-02; "),
-        (environment_of("EPYC", cpu="EPYC") | {"threads": None}, "EPYC, 2026-01-02; "),
-        (environment_of("H200", cpu="EPYC", date="2026-02-03"), "H200, 2026-02-03; "),
+        (environment_of("EPYC", cpu="EPYC"), "EPYC, 2 threads, 2026-01-02;\n"),
+        (environment_of("EPYC", cpu="EPYC") | {"threads": 1}, "EPYC, 1 thread, 2026-01-02;\n"),
+        (environment_of("EPYC", cpu="EPYC") | {"threads": None}, "EPYC, 2026-01-02;\n"),
+        (environment_of("H200", cpu="EPYC", date="2026-02-03"), "H200, 2026-02-03;\n"),
     ],
 )
 def test_provenance(about, sentence):

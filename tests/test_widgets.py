@@ -352,6 +352,7 @@ VALUES_OF = {
     "autocomplete": {"off"},
     "data-lm-suppress-shortcuts": {"true"},
     "text-anchor": {"start", "middle", "end"},
+    "preserveAspectRatio": {"none"},
 }
 
 

@@ -83,15 +83,16 @@ def group(record: dict, name: str) -> list[dict]:
 
 
 def provenance(record: dict) -> str:
-    """What a number of this record must not be quoted without: device, threads, date, versions.
+    """What a number of this record must not be quoted without: device, threads, date; then versions.
 
     The threads are those of a processor; a GPU has its own. ``static/records.js`` says the same.
     Raises ValueError as :func:`hydra_lib.records.schema.check`.
 
     >>> about = {"device": "EPYC", "cpu": "EPYC", "threads": 1, "date": "2026-01-02T03:04:05"}
     >>> about |= {"tf32": None, "versions": {"torch": "2.13.0", "cuda": None}}
-    >>> provenance({"what": "Nothing.", "environment": about, "rows": []})
-    'EPYC, 1 thread, 2026-01-02; torch 2.13.0.'
+    >>> print(provenance({"what": "Nothing.", "environment": about, "rows": []}))
+    EPYC, 1 thread, 2026-01-02;
+    torch 2.13.0.
     """
     check(record)
     about = record["environment"]
@@ -99,7 +100,7 @@ def provenance(record: dict) -> str:
     if where == about["cpu"] and about["threads"]:
         where += f", {about['threads']} thread{'s' * (about['threads'] > 1)}"
     versions = ", ".join(f"{key} {value}" for key, value in about["versions"].items() if value)
-    return f"{where}, {about['date'][:10]}; {versions}."
+    return f"{where}, {about['date'][:10]};\n{versions}."
 
 
 def write(record: dict, path: Path) -> None:

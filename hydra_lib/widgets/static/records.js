@@ -157,7 +157,7 @@ export function percent(share) {
 export function provenance({ environment: { device, cpu, threads, date, versions } }) {
   const where = device === cpu && threads ? `${device}, ${threads} thread${threads > 1 ? "s" : ""}` : device;
   const known = Object.entries(versions).filter(([, version]) => version).map((pair) => pair.join(" "));
-  return `${where}, ${date.slice(0, 10)}; ${known.join(", ")}.`;
+  return `${where}, ${date.slice(0, 10)};\n${known.join(", ")}.`;
 }
 
 /** A row in a sentence: its time, how it compares, how near the roof it is. */
