@@ -64,7 +64,7 @@ function render({ model, el: root }) {
     d: arc(row, j, ARCS), class: `hydra-${kind}`, style: `--paint:${css(values[j])}`,
   })));
   const pushes = words.map((_, j) => svg("rect", { x: 100 * j + 38, width: 24 }));
-  const frame = { preserveAspectRatio: "none" };
+  const frame = { preserveAspectRatio: "none", "aria-hidden": "true" };
   const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
     el("span", { class: "hydra-label" }, "output, and beside it the target"), mix, aim,
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" }, ...paths.flat()),
