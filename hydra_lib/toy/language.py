@@ -1,8 +1,8 @@
 """A toy language with three jobs for attention, and an exact floor for the loss.
 
 A document is a string that starts with ``^`` and goes on with words ``a … x``, names ``A … H``,
-three kinds of brackets and ``*``. What may follow is given by rules; three of them can only be
-obeyed by looking back:
+three kinds of brackets and ``*``. What may follow is given by rules; three of them name a
+symbol that stands further back:
 
 - induction: within a document every word has one successor, kept secret until it is first seen;
 - bracket: a closing bracket is followed by the word that stood before its opening one;
