@@ -89,6 +89,18 @@ def test_what_is_moved_by_hand_moves_nothing_below(open_page, site, page, width)
     assert opened.evaluate(MOVED) == []
 
 
+CUT = """() => [...document.querySelectorAll(".hydra :is(td, th, button, figcaption)")]
+    .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 2)
+    .map((one) => `${one.closest("[data-ready]").dataset.ready}: ${one.textContent}`)"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_what_a_widget_says_fits_where_it_stands(open_page, site, page, width):
+    assert open_page(site["http"] + page, width=width).evaluate(CUT) == []
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_without_scripts_a_still_stands_for_each_widget(chromium, site, page):

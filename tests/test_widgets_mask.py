@@ -199,6 +199,11 @@ def test_cells_by_pointer_and_keyboard(widget_page):
     expect_mask(page, masking.causal_mask(5), preset="causal")
 
 
+def middle(cell):
+    box = cell.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 @browser
 def test_a_stroke_paints_what_its_first_cell_becomes(widget_page):
     page = widget_page(MaskWidget(SCORES))
@@ -207,8 +212,7 @@ def test_a_stroke_paints_what_its_first_cell_becomes(widget_page):
 
     def stroke(*places):
         for at, (i, j) in enumerate(places):
-            box = toggles.nth(5 * i + j).bounding_box()
-            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
+            page.mouse.move(*middle(toggles.nth(5 * i + j)))
             if at == 0:
                 page.mouse.down()
         page.mouse.up()
@@ -218,6 +222,12 @@ def test_a_stroke_paints_what_its_first_cell_becomes(widget_page):
     for place in ((0, 2), (0, 3), (1, 3), (1, 2)):
         mask[place] = True
     expect_mask(page, mask)
+    stroke((4, 0), (4, 4))  # too quick for an event in every cell
+    mask[4] = False
+    expect_mask(page, mask)
+    stroke((4, 4), (4, 0))
+    mask[4] = True
+    expect_mask(page, mask)
     stroke((0, 2), (0, 3), (0, 2))  # there and back: the first cell is painted once
     mask[0, 2:4] = False
     expect_mask(page, mask)
@@ -225,6 +235,10 @@ def test_a_stroke_paints_what_its_first_cell_becomes(widget_page):
     press(page, "Enter")  # a key still toggles after a stroke
     mask[0, 4] = True
     expect_mask(page, mask)
+    page.mouse.move(*middle(toggles.nth(24)))
+    page.mouse.down(button="right")
+    page.mouse.move(*middle(toggles.nth(22)), steps=4)
+    page.mouse.up(button="right")
     page.mouse.move(5, 5)  # pressed elsewhere, a pointer paints nothing
     page.mouse.down()
     box = toggles.nth(24).bounding_box()
@@ -237,8 +251,7 @@ def test_a_stroke_paints_what_its_first_cell_becomes(widget_page):
 def test_a_finger_paints_too(chromium, widget_page):
     page = widget_page(MaskWidget(SCORES), width=360)
     mask = masking.causal_mask(5)
-    boxes = [page.locator(".hydra-toggle").nth(at).bounding_box() for at in (1, 3)]
-    (x, y), (end, _) = [(b["x"] + b["width"] / 2, b["y"] + b["height"] / 2) for b in boxes]
+    (x, y), (end, _) = [middle(page.locator(".hydra-toggle").nth(at)) for at in (1, 3)]
     finger = page.context.new_cdp_session(page)
     finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
 
@@ -251,6 +264,13 @@ def test_a_finger_paints_too(chromium, widget_page):
     touch("touchEnd")
     drawn(page)
     mask[0, 1:4] = True
+    expect_mask(page, mask)
+    # A stroke that the browser takes over, to scroll by, leaves no trace.
+    touch("touchStart", {"x": x, "y": y})
+    for step in range(1, 9):
+        touch("touchMove", {"x": x + step * (end - x) / 8, "y": y})
+    touch("touchCancel")
+    drawn(page)
     expect_mask(page, mask)
 
 

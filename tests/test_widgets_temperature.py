@@ -155,6 +155,9 @@ def position_of(tau):
     return {0: 0, math.inf: 240}.get(tau) or min(239, max(1, 120 + 60 * math.log10(tau or 1e-9)))
 
 
+CUT = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
+
+
 def expect_setting(page, tau, scores=SCORES, example="", room=None):
     """Every number, mark and word on the page is the library's at this τ, to the digits shown."""
     row = torch.tensor(scores, dtype=torch.float64)
@@ -170,8 +173,11 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
     states = [str(n + 1) for n in range(len(scores))]
     expect(page.locator("thead th")).to_have_text(["state", *states])
     lines = page.locator("tbody tr")
-    expect(lines.nth(0).locator("td")).to_have_text([written(-s) for s in scores])
-    expect(lines.nth(1).locator("td")).to_have_text([written(float(f"{x:.3g}")) for x in p])
+    expect(lines.nth(0).locator("td")).to_have_text([written(float(f"{-s:.3g}")) for s in scores])
+    expect(lines.nth(1).locator("td")).to_have_text(
+        ["<.001" if 0 < x < 5e-4 else f"{x:.3f}" for x in p]
+    )
+    assert page.locator(".hydra-states :is(td, th)").evaluate_all(CUT) == []
     expect_levels(page, scores, p)
     standing = particles(page)
     assert sum(standing) == 100
@@ -392,6 +398,24 @@ def test_levels_reach_as_far_as_the_scores(widget_page):
     p = boltzmann.probabilities(torch.tensor(scores, dtype=torch.float64), 1).tolist()
     expect_levels(page, scores, p)
     expect(page.get_by_label("energy of state 1")).to_have_attribute("min", "-8")
+
+
+@browser
+def test_a_level_beyond_the_others_does_not_run_away(widget_page):
+    page = widget_page(TemperatureWidget([1, 0]), fragment="#temperature.scores=[10,0]")
+    expect(page.get_by_label("energy of state 1")).to_have_attribute("min", "-10")
+    x, y = level(page, 1)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for lifted in (26, 52, 78):  # of 156: a third of the twelve units of energy and more
+        page.mouse.move(x, y - lifted)
+        drawn(page)
+        assert level(page, 1) == pytest.approx((x, y - lifted), abs=1)
+    page.mouse.up()
+    expect(page.locator("tbody td").first).to_have_text("−4")
+    expect(page.get_by_label("energy of state 1")).to_have_attribute("min", "-10")
+    follow(page, "#temperature.scores=[2,0]")  # what comes from elsewhere is drawn to its measure
+    expect(page.get_by_label("energy of state 1")).to_have_attribute("min", "-4")
 
 
 @browser

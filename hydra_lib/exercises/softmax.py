@@ -56,9 +56,29 @@ def _top(s: torch.Tensor) -> torch.Tensor:
     return s.amax(-1, keepdim=True)
 
 
+# Mistakes in any softmax, with large scores or without.
+_ANY = [
+    (
+        lambda s: torch.softmax(s, 0),
+        "wrong axis: your columns sum to 1; the sum must run along the last axis, the keys",
+    ),
+    (
+        lambda s: torch.softmax(s.flatten(), 0).reshape(s.shape),
+        "sum() over everything: every row must sum to 1",
+    ),
+    (
+        lambda s: s.exp() / s.exp().sum(-1),
+        "column j is divided by the sum of row j: keepdim=True is missing",
+    ),
+    (lambda s: torch.log_softmax(s, -1), "those are logarithms: exp is missing"),
+    (lambda s: s / s.sum(-1, keepdim=True), "divided by the sum, but exp is missing"),
+]
+
+
 @function(
     [(torch.tensor(s, dtype=torch.float64),) for s in _SCORES],
     mistakes=[
+        *_ANY,
         (
             lambda s: _shifted(s, s.new_zeros(())),
             "NaN for large scores: exp overflows; for very negative ones every exp underflows to 0",
@@ -73,16 +93,8 @@ def _top(s: torch.Tensor) -> torch.Tensor:
             "NaN: shifted by the minimum, a score far above it still overflows",
         ),
         (
-            lambda s: torch.softmax(s, 0),
-            "wrong axis: your columns sum to 1; the sum must run along the last axis, the keys",
-        ),
-        (
             lambda s: _shifted(s, s.new_zeros(()), 0),
             "wrong axis: your columns sum to 1; and NaN for large scores",
-        ),
-        (
-            lambda s: torch.softmax(s.flatten(), 0).reshape(s.shape),
-            "sum() over everything: every row must sum to 1",
         ),
         (lambda s: s.exp() / s.exp().sum(), "sum() over everything: every row must sum to 1"),
         (
@@ -93,18 +105,12 @@ def _top(s: torch.Tensor) -> torch.Tensor:
             lambda s: (s - _top(s)).exp() / (s - _top(s)).exp().sum(-1),
             "column j is divided by the sum of row j: keepdim=True is missing",
         ),
-        (
-            lambda s: s.exp() / s.exp().sum(-1),
-            "column j is divided by the sum of row j: keepdim=True is missing",
-        ),
-        (lambda s: torch.log_softmax(s, -1), "those are logarithms: exp is missing"),
         (lambda s: s - _top(s), "shifted, but exp and the division are missing"),
         (lambda s: (s - _top(s)).exp(), "not divided: a row must sum to 1"),
         (
             lambda s: s.exp() / s.exp().amax(-1, keepdim=True),
             "divided by the largest: the sum must be taken",
         ),
-        (lambda s: s / s.sum(-1, keepdim=True), "divided by the sum, but exp is missing"),
         (
             lambda s: torch.softmax(s.clamp(-50, 50), -1),
             "clamping makes different scores equal: shift them instead",
@@ -121,26 +127,8 @@ def stable_softmax(scores):
 
 
 @function(
-    [
-        (torch.tensor(s, dtype=torch.float64),)
-        for s in (
-            [[0.0, 1.0, 3.0], [3.0, 1.0, 0.0], [1.0, 0.0, 0.0]],
-            [[0.5, 2.0, -1.0, 0.0, 1.0]] * 3,
-        )
-    ],
-    mistakes=[
-        (
-            lambda s: torch.softmax(s, 0),
-            "wrong axis: your columns sum to 1; the sum must run along the last axis, the keys",
-        ),
-        (
-            lambda s: torch.softmax(s.flatten(), 0).reshape(s.shape),
-            "sum() over everything: every row must sum to 1",
-        ),
-        (lambda s: torch.log_softmax(s, -1), "those are logarithms: exp is missing"),
-        (lambda s: s.exp(), "not divided: a row must sum to 1"),
-        (lambda s: s / s.sum(-1, keepdim=True), "divided by the sum, but exp is missing"),
-    ],
+    [(torch.tensor(_SCORES[0], dtype=torch.float64),)],
+    mistakes=[*_ANY, (lambda s: s.exp(), "not divided: a row must sum to 1")],
 )
 def weights_of(scores):
     """One unit of weight from each query to the keys."""

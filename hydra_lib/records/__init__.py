@@ -83,7 +83,7 @@ def group(record: dict, name: str) -> list[dict]:
 
 
 def provenance(record: dict) -> str:
-    """What a number of this record must not be quoted without: device, threads, date; then versions.
+    """What a number of this record must not be quoted without: device, threads, date; versions.
 
     The threads are those of a processor; a GPU has its own. ``static/records.js`` says the same.
     Raises ValueError as :func:`hydra_lib.records.schema.check`.

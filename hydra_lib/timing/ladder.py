@@ -119,7 +119,8 @@ class Rung:
     passes: tuple[int, int] = (0, 0)
 
 
-# Counted in what each runs: operation for operation, how often one reads the matrix or writes it.
+# Counted in what each runs: torch's operations, each as if it read its inputs and wrote its output
+# once.
 _RUNGS = (
     Rung("Python loops", python_loops),
     Rung("one head at a time", one_by_one, (8, 19)),

@@ -29,7 +29,10 @@ export function levels(n, lift) {
   }, ...exact, ...piles);
   const shelves = states.map((state, i) => el("input", {
     type: "range", step: 0.1, "data-lm-suppress-shortcuts": "true", "aria-label": `energy of state ${state}`,
-    oninput: (event) => lift(i, event.target.valueAsNumber),
+    oninput: (event) => {
+      lifted = true;
+      lift(i, event.target.valueAsNumber);
+    },
   }));
   const note = el("p", { class: "hydra-note" }, "Drag a level up or down. ",
     el("button", { type: "button", onclick: () => start() }, "hop again"));
@@ -43,6 +46,8 @@ export function levels(n, lift) {
   const across = n > 8 ? 5 : 10; // particles side by side
   let now; // {scores, tau}
   let tops; // where each level stands, from above
+  let ends; // of what a level can be dragged to
+  let lifted = false; // by hand since the last drawing: the ends must not move under it
   let left = 0;
   let asked = 0;
 
@@ -55,9 +60,9 @@ export function levels(n, lift) {
     run(Math.min(left, Math.ceil(tries / FRAMES)));
     asked = left > 0 ? requestAnimationFrame(step) : 0;
   }
-  function start() {
+  function start(atOnce = still.matches) {
     left = tries;
-    if (still.matches) run(left);
+    if (atOnce) run(left);
     else asked ||= requestAnimationFrame(step);
   }
   function pile() {
@@ -75,11 +80,15 @@ export function levels(n, lift) {
   /** Levels and probabilities at these scores and this τ; at the first time the particles are settled. */
   function draw(scores, given, tau, p) {
     const first = now === undefined;
-    const changed = !first && (now.tau !== tau || now.scores.some((s, i) => s !== scores[i]));
+    const changed = !first && now.scores.some((s, i) => s !== scores[i]);
+    const moved = changed || (!first && now.tau !== tau);
     now = { scores, tau };
-    const all = [...given, ...scores].filter(Number.isFinite).map((s) => -s);
-    const low = Math.min(LOWEST, ...all.map(Math.floor));
-    const high = Math.max(HIGHEST, ...all.map(Math.ceil));
+    if (first || (changed && !lifted)) {
+      const all = [...given, ...scores].filter(Number.isFinite).map((s) => -s);
+      ends = [Math.min(LOWEST, ...all.map(Math.floor)), Math.max(HIGHEST, ...all.map(Math.ceil))];
+    }
+    lifted = false;
+    const [low, high] = ends;
     const [top, bottom] = [PILE + THUMB / 2, ROOM - THUMB / 2];
     tops = scores.map((s) => (s === -Infinity ? top : bottom - ((-s - low) / (high - low)) * (bottom - top)));
     scores.forEach((s, i) => {
@@ -87,19 +96,17 @@ export function levels(n, lift) {
       shelf.min = low;
       shelf.max = high;
       shelf.value = -s || 0;
-      shelf.disabled = s === -Infinity; // as far up as nobody can drag
+      shelf.disabled = s === -Infinity; // and unseen
       shelf.setAttribute("aria-valuetext", number(-s || 0));
-      rows.cells[0][i].textContent = number(-s || 0);
-      rows.cells[1][i].textContent = number(Number(p[i].toPrecision(3)));
+      rows.cells[0][i].textContent = number(Number((-s || 0).toPrecision(3)));
+      rows.cells[1][i].textContent = p[i] > 0 && p[i] < 5e-4 ? "<.001" : p[i].toFixed(3);
       exact[i].setAttribute("x", COLUMN * i + (COLUMN - SHELF) / 2);
       exact[i].setAttribute("y", tops[i] - 2 - PILE * p[i]);
       exact[i].setAttribute("height", PILE * p[i]);
     });
-    pile();
-    if (first) {
-      left = tries;
-      run(left);
-    } else if (changed) start();
+    if (first) start(true);
+    else pile();
+    if (moved) start();
   }
   return { root, draw };
 }

@@ -30,9 +30,13 @@ function render({ model, el: root }) {
     const button = el("button", {
       type: "button", class: "hydra-toggle",
       onpointerdown: (event) => {
+        if (event.button !== 0) return;
         button.setPointerCapture(event.pointerId);
-        stroke = { first: button, allowed: !model.get("mask")[i][j], painted: false };
+        const before = model.get("mask");
+        stroke = { first: button, allowed: !before[i][j], painted: false, before, at: [event.clientX, event.clientY] };
       },
+      // The finger turned out to scroll the page.
+      onpointercancel: () => stroke?.painted && update(model, { mask: stroke.before }),
       onclick: (event) => {
         const ends = event.detail > 0 && stroke?.painted; // else a tap, or a key
         if (!ends) paint([button], !model.get("mask")[i][j]);
@@ -44,10 +48,12 @@ function render({ model, el: root }) {
   roving(buttons);
   toggles.root.addEventListener("pointermove", (event) => {
     if (!stroke?.first.hasPointerCapture(event.pointerId)) return;
-    const met = toggles.root.getRootNode().elementFromPoint(event.clientX, event.clientY);
-    if (!buttons.flat().includes(met) || (met === stroke.first && !stroke.painted)) return;
+    const met = between(stroke.at, [event.clientX, event.clientY])
+      .map(([x, y]) => toggles.root.getRootNode().elementFromPoint(x, y));
+    stroke.at = [event.clientX, event.clientY];
+    if (!stroke.painted && met.every((one) => one === stroke.first || !buttons.flat().includes(one))) return;
     stroke.painted = true;
-    paint([stroke.first, met], stroke.allowed);
+    paint([stroke.first, ...met], stroke.allowed);
   });
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra");
@@ -91,6 +97,13 @@ function render({ model, el: root }) {
       + `with 0 the leakiest row gives them ${number(worst)} of its weight.`
       + (totals[0].empty ? ` Rows with nothing to attend to: ${totals[0].empty}; they give zeros.` : "");
   });
+}
+
+/** Points on the way from one to another, near enough to meet every cell: a quick pointer skips some. */
+function between([x, y], [endX, endY]) {
+  const steps = Math.ceil(Math.hypot(endX - x, endY - y) / 8) || 1;
+  return Array.from({ length: steps }, (_, i) =>
+    [x + (endX - x) * (i + 1) / steps, y + (endY - y) * (i + 1) / steps]);
 }
 
 /** What a link may ask for; the size of the page's own scores cannot change. */
