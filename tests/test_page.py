@@ -165,10 +165,12 @@ def test_the_policy_stops_a_foreign_script(open_page, site, kind):
     open_page.problems.clear()
 
 
-OPENED = """() => {
+OPENED = """async () => {
     for (const one of document.querySelectorAll("details")) one.open = true;
     const solutions = document.querySelectorAll(".toggle-hidden");
     for (const one of solutions) one.classList.remove("toggle-hidden");
+    document.body.getBoundingClientRect(); // what fades in has begun to: by half it is too pale
+    await Promise.all(document.getAnimations().map((one) => one.finished));
 }"""
 
 
