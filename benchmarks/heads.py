@@ -4,9 +4,9 @@
     python benchmarks/heads.py lookups    only the rows of the groups named
 
 Writes ``hydra_lib/records/heads.json`` and, with the group ``seeds``, the weights of the first seed
-to ``hydra_lib/records/toy.safetensors``. Every run is a row with its
-seed, and nothing is averaged here. The same seed gave models that differ in small things when it
-was trained again: the groups ``scales`` and ``circuits`` hold two such pairs.
+to ``hydra_lib/records/toy.safetensors``. Every run is a row with its seed, and nothing is averaged
+here. Trained again from the same seed, models differed in small things: the groups ``scales`` and
+``circuits`` hold two such pairs.
 """
 
 import copy

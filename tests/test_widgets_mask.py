@@ -248,7 +248,7 @@ def test_a_stroke_paints_what_its_first_cell_becomes(widget_page):
 
 
 @browser
-def test_a_finger_paints_too(chromium, widget_page):
+def test_a_finger_paints_too(widget_page):
     page = widget_page(MaskWidget(SCORES), width=360)
     mask = masking.causal_mask(5)
     (x, y), (end, _) = [middle(page.locator(".hydra-toggle").nth(at)) for at in (1, 3)]
