@@ -130,7 +130,7 @@ def like_torch(mesh):
 
 def main():
     torch.set_num_threads(1)
-    load = os.getloadavg()[0]  # of whoever else was at work
+    load = os.getloadavg()[0]  # of the minute before: whoever else was at work
     agrees = run(like_torch, 2, timeout=300)
     print("against torch's context parallelism:", agrees, flush=True)
     assert max(max(errors) for errors in agrees) < 1e-5

@@ -64,7 +64,16 @@ def test_bad_products(setting, message):
         StrassenWidget(**setting)
 
 
-@pytest.mark.parametrize("setting", [{"algorithm": "laderman"}, {"levels": -1}, {"levels": 13}])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"algorithm": "laderman"},
+        {"levels": -1},
+        {"levels": 13},
+        {"addition": 4.5},
+        {"addition": -1},
+    ],
+)
 def test_bad_settings(setting):
     (name,) = setting
     with pytest.raises(traitlets.TraitError, match=name):
@@ -190,55 +199,121 @@ def test_triple_loop_counts():
         assert result["counts"] == [tally.multiplications, tally.additions]
 
 
+@pytest.mark.parametrize("algorithm", [*ALGORITHMS.values(), LADERMAN, naive(2, 3, 5)])
+def test_what_is_painted_is_the_tensors_product(algorithm):
+    (m, k, n), rank = algorithm.shape, algorithm.rank
+    expression = """c.upTo.map((r) => c.places.map(([i, j]) =>
+        [m.painted(c.algorithm, r, i, j), m.wanted(c.algorithm, i, j)]))"""
+    places = [(i, j) for i in range(m) for j in range(n)]
+    case = {"algorithm": sent(algorithm), "upTo": list(range(rank)), "places": places}
+    (got,) = numbers(in_javascript("bilinear.js", expression, [case]))
+    for r, after in enumerate(got):
+        U, V, W = algorithm.U[: r + 1], algorithm.V[: r + 1], algorithm.W[: r + 1]
+        sums = np.einsum("rip,rqj,rxy->xyipqj", U, V, W).reshape(m, n, m * k, k * n)
+        for (i, j), (painted, wanted) in zip(places, after, strict=True):
+            assert np.array_equal(painted, sums[i, j])
+            a, b = np.ones((m, k), dtype=object), np.ones((k, n), dtype=object)
+            goal = [[int(x == i and p == q and y == j) for q, y in np.ndindex(*b.shape)]
+                    for x, p in np.ndindex(*a.shape)]  # fmt: skip
+            assert wanted == goal
+            assert np.sum(wanted) == k
+            if r == rank - 1:
+                assert painted == wanted  # which is what an algorithm is
+    first = got[0]
+    assert any(painted != wanted for painted, wanted in first)
+
+
+def test_the_area_that_is_kept_is_the_share_of_the_work():
+    cases = [(rank, levels) for rank in (7, 8) for levels in range(5)]
+    got = numbers(in_javascript("bilinear.js", "m.kept(...c)", cases))
+    side = 64  # every edge is a multiple of this part of the square
+    for (rank, levels), parts in zip(cases, got, strict=True):
+        assert len(parts) == rank**levels
+        board = np.zeros((side, side), dtype=int)
+        for part in parts:
+            x, y, width, height = (round(side * edge) for edge in part)
+            assert [x / side, y / side, width / side, height / side] == part
+            board[y : y + height, x : x + width] += 1
+        assert board.max() == 1  # none lies on another
+        assert board.mean() == (rank / 8) ** levels
+    assert got[cases.index((7, 1))][0] == [0, 0, 0.5, 0.25]
+    assert len({(w, h) for _, _, w, h in got[cases.index((7, 2))]} - {(1 / 8, 1 / 8)}) == 0
+
+
+def test_cost_ratios():
+    cases = [(a, L, c) for a in ALGORITHMS.values() for L in range(13) for c in (0, 0.25, 1, 4)]
+    asked = [[sent(a), L, c] for a, L, c in cases]
+    got = numbers(in_javascript("bilinear.js", "m.costRatio(...c)", asked))
+    for (algorithm, L, c), ratio in zip(cases, got, strict=True):
+        products, sums = algorithm.counts(L)
+        n = 2**L
+        assert ratio == pytest.approx((products + c * sums) / (n**3 + c * (n**3 - n**2)), rel=1e-12)
+    # By hand, Strassen once: 7 + 18 additions over 8 + 4.
+    by_hand = numbers(in_javascript("bilinear.js", "m.costRatio(...c)", [[sent(STRASSEN), 1, 1]]))
+    assert by_hand == [25 / 12]
+
+
 # --- controls -------------------------------------------------------------------------------------
 
 
-def expect_setting(page, name, product, levels=3):
+def expect_setting(page, name, product, levels=3, addition=1):
     """The page shows what the tensors say of this product, and the library of this depth."""
     algorithm = ALGORITHMS[name]
     rank = algorithm.rank
-    expect(page.get_by_label("Algorithm")).to_have_value(name)
-    slider = page.get_by_role("slider", name="Product")
-    expect(slider).to_have_value(str(product + 1))
-    expect(slider).to_have_attribute("max", str(rank))
-    expect(slider).to_have_attribute("aria-valuetext", f"{product + 1} of {rank}")
-    for button, end in (("previous", 0), ("next", rank - 1)):
-        expect(page.get_by_role("button", name=button)).to_have_attribute(
-            "aria-disabled", str(product == end).lower()
-        )
-
-    expect(page.locator(".hydra-summary").first).to_have_text(
-        f"Product {product + 1} of {rank} enters {landing(algorithm.W[product])}."
-    )
+    expect(page.get_by_role("radio", name=AUTHORS[name])).to_be_checked()
+    products = page.get_by_role("radio", name=re.compile("^M"))
+    expect(products).to_have_count(rank)  # only those there are
+    expect(products.nth(product)).to_be_checked()
 
     n = 2**levels
     expect(page.get_by_role("slider", name="Depth L")).to_have_attribute(
         "aria-valuetext", str(levels)
     )
+    expect(page.get_by_role("slider", name="Cost of a +")).to_have_attribute(
+        "aria-valuetext", f"{addition:g} ×"
+    )
     power = "".join(RAISED[int(digit)] for digit in str(levels))
     tally = page.locator(".hydra-tally")
-    expect(tally.locator("caption")).to_have_text(f"Operations on numbers, n = 2{power} = {n:,}")
+    expect(tally.locator("caption")).to_have_text(
+        f"Operations on numbers, n = 2{power} = {n:,}, a + at {addition:g} ×"
+    )
     expect(tally.locator("thead th")).to_have_text([AUTHORS[name], "triple loop"])
     own, loop = algorithm.counts(levels), (n**3, n**3 - n**2)
-    rows = [*zip(own, loop, strict=True), (sum(own), sum(loop))]
-    expect(tally.locator("tbody td")).to_have_text([f"{x:,}" for row in rows for x in row])
+    costs = [products + addition * additions for products, additions in (own, loop)]
+    rows = [*zip(own, loop, strict=True), costs]
+    expect(tally.locator("tbody td")).to_have_text(
+        [f"{x:,.2f}".rstrip("0").rstrip(".") for row in rows for x in row]
+    )
     a, b, c = algorithm.additions()
     written = sum(algorithm.additions(share=False))
     expect(page.locator(".hydra-note")).to_have_text(
-        f"Halved L times, down to 1 × 1. Each level takes {rank} products of blocks and "
-        f"{a} additions in A, {b} in B and {c} in C, {a + b + c} in all"
+        f"Halved L times, down to 1 × 1. A level takes {rank} products of blocks and "
+        f"{a + b + c} additions, {a} in A, {b} in B and {c} in C"
         + (
-            f", because a sum that comes up again is taken once; as written they are {written}."
+            f"; as written {written}, but a sum that comes up again is taken once."
             if written != a + b + c
             else "."
         )
     )
     saving = page.locator(".hydra-saving")
     expect(saving).to_contain_text(
-        f"Multiplications: {own[0]:,} of the triple loop's {n**3:,}, a share of ({rank}/8){power} ="
+        f"Multiplications: {own[0]:,} of the triple loop's {n**3:,}, a share of (7/8){power} ="
+        if rank == 7
+        else f"Multiplications: {own[0]:,} of the triple loop's {n**3:,}, a share of (8/8){power} ="
     )
-    share = float(saving.text_content().rpartition("= ")[2].rstrip("."))
+    share, ratio = (
+        float(re.search(rf"{before}(\d+(?:\.\d+)?)", saving.text_content())[1])
+        for before in (" = ", "Cost: ")
+    )
     assert share == pytest.approx((rank / 8) ** levels, rel=5e-4)
+    assert ratio == pytest.approx(costs[0] / costs[1], rel=5e-4)
+    cheaper = [depth for depth in range(13) if costs_less(algorithm, depth, addition)]
+    end = f"less from L = {cheaper[0]} on." if cheaper else "at no depth up to 12 is it less."
+    expect(saving).to_contain_text(end)
+    left = 100 * (rank / 8) ** levels
+    expect(page.locator(".hydra-eighths figcaption")).to_have_text(
+        re.compile(rf"left: {re.escape(f'{left:.3g}')} % of the square")
+    )
 
     # All of this has been waited for above.
     formula = plain(page.locator(".hydra-formula").text_content())
@@ -248,100 +323,130 @@ def expect_setting(page, name, product, levels=3):
         entering[letter][int(i) - 1, int(j) - 1] = -1 if minus else 1
     assert np.array_equal(entering["a"], algorithm.U[product])
     assert np.array_equal(entering["b"], algorithm.V[product])
+    expect_boards(page, algorithm, product)
 
-    cells = iter(
-        page.evaluate(
-            """[..."ABC"].flatMap((grid) => [...document.querySelectorAll(
-                `[data-grid=${grid}] td`)].map((cell) => [cell.className,
-                ...[...cell.querySelectorAll(".hydra-mark, .hydra-mark + span")].map(
-                    (part) => part.textContent),
-                [...cell.querySelectorAll("strong")].map((strong) => strong.textContent)]))"""
+
+def costs_less(algorithm, levels, addition):
+    products, sums = algorithm.counts(levels)
+    n = 2**levels
+    return products + addition * sums < n**3 + addition * (n**3 - n**2)
+
+
+def expect_boards(page, algorithm, product):
+    """The five boards and the sentence under them, against the tensors' products."""
+    boards = page.evaluate(
+        """[...document.querySelectorAll(".hydra-board")].map((table) => ({
+            caption: table.caption.textContent,
+            strong: [...table.caption.querySelectorAll("strong")].map((s) => s.textContent),
+            heads: [...table.querySelectorAll("th")].map((head) => head.textContent),
+            cells: [...table.querySelectorAll("tbody td")].map((cell) =>
+                [cell.textContent, ...cell.classList]),
+        }))"""
+    )
+    factors, *results = boards
+    u, v = (f[product].ravel() for f in (algorithm.U, algorithm.V))
+    assert plain(factors["caption"]) == f"p{product + 1} multiplied out"
+    heads = [f"{letter}{i + 1}{j + 1}" for letter in "ba" for i, j in PLACES]
+    signed = [("-" if sign < 0 else "") + h for sign, h in zip([*v, *u], heads, strict=True)]
+    assert [plain(head) for head in factors["heads"]] == signed
+    assert factors["cells"] == [painted(x) for x in np.outer(u, v).ravel()]
+    right = strays = 0
+    for (i, j), board in zip(PLACES, results, strict=True):
+        place, _, total = plain(board["caption"]).partition(" = ")
+        assert place == f"c{i + 1}{j + 1}"
+        signs = dict.fromkeys(range(1, algorithm.rank + 1), 0)
+        for minus, r in re.findall(r"(-?) ?p(\d)", total):
+            signs[int(r)] = -1 if minus else 1
+        assert list(signs.values()) == algorithm.W[:, i, j].tolist()
+        bold = {int(plain(term)[-1]) for term in board["strong"]}
+        assert bold == {r for r, sign in signs.items() if sign and r <= product + 1}
+        assert [plain(head) for head in board["heads"]] == heads
+        done = slice(0, product + 1)
+        sums = np.einsum(
+            "ra,rb,r->ab",
+            algorithm.U[done].reshape(-1, 4), algorithm.V[done].reshape(-1, 4),
+            algorithm.W[done, i, j],
+        )  # fmt: skip
+        framed = np.zeros((4, 4), dtype=int)
+        for p in range(2):
+            framed[2 * i + p, 2 * p + j] = 1
+        assert board["cells"] == [
+            painted(x) + ["hydra-wanted"] * int(f)
+            for x, f in zip(sums.ravel(), framed.ravel(), strict=True)
+        ]
+        right += int(((sums == 1) & (framed == 1)).sum())
+        strays += int(((sums != 0) & (sums != framed)).sum())
+    is_are = "is" if right == 1 else "are"
+    have = "stray has" if strays == 1 else "strays have"
+    expect(page.locator(".hydra-summary").first).to_have_text(
+        f"Product {product + 1} of {algorithm.rank} enters {landing(algorithm.W[product])}. "
+        + (
+            "All 8 framed cells hold a +, and nothing else is left: C = AB."
+            if product == algorithm.rank - 1
+            else f"So far {right} of the 8 framed cells {is_are} right, "
+            f"and {strays} {have} to cancel."
         )
     )
-    for letter, factor in zip("abc", (algorithm.U, algorithm.V, algorithm.W), strict=True):
-        for i, j in PLACES:
-            kind, mark, text, strong = next(cells)
-            sign = factor[product, i, j]
-            assert kind == {1: "hydra-plus", 0: "", -1: "hydra-minus"}[sign]
-            assert mark == {1: "+", 0: "", -1: "−"}[sign]
-            place, _, total = plain(text).partition(" = ")
-            assert place == f"{letter}{i + 1}{j + 1}"
-            if letter != "c":
-                assert (total, strong) == ("", [])
-                continue
-            signs = dict.fromkeys(range(1, rank + 1), 0)
-            for minus, r in re.findall(r"(-?) ?p(\d)", total):
-                signs[int(r)] = -1 if minus else 1
-            assert list(signs.values()) == algorithm.W[:, i, j].tolist()
-            terms = [plain(term) for term in strong]
-            assert [term.lstrip("+- ") for term in terms] == [f"p{product + 1}"] * abs(sign)
-            assert all(term.startswith("-") == (sign < 0) for term in terms)
-    assert next(cells, None) is None
+    assert (right == 8 and strays == 0) == (product == algorithm.rank - 1)
+
+
+def painted(times):
+    """A cell: its text and its class."""
+    if times == 0:
+        return [""]
+    sign, kind = ("+", "hydra-plus") if times > 0 else ("−", "hydra-minus")
+    return [sign + (str(abs(times)) if abs(times) > 1 else ""), kind]
 
 
 @browser
-def test_every_product_by_buttons(widget_page):
+def test_every_product_by_mouse(widget_page):
     page = widget_page(StrassenWidget())
-    select = page.get_by_label("Algorithm")
     for name, algorithm in ALGORITHMS.items():
-        select.select_option(name)
-        page.get_by_role("slider", name="Product").focus()
-        page.keyboard.press("Home")
-        expect_setting(page, name, 0)
-        for r in range(1, algorithm.rank):
-            page.get_by_role("button", name="next").click()
+        page.get_by_role("radio", name=AUTHORS[name]).click()
+        for r in range(algorithm.rank):
+            page.get_by_role("radio", name=f"M{LOWERED[r + 1]}").click()
             expect_setting(page, name, r)
-        for _ in range(2):  # at the end there is nowhere to go
-            page.get_by_role("button", name="next").dispatch_event("click")
-        expect_setting(page, name, algorithm.rank - 1)
-        page.get_by_role("button", name="previous").click()
-        expect_setting(page, name, algorithm.rank - 2)
 
 
 @browser
 def test_controls_by_keyboard(widget_page):
     page = widget_page(StrassenWidget())
     expect_setting(page, "strassen", 0)
-    select = page.get_by_label("Algorithm")
-    select.focus()
-    page.keyboard.press("ArrowUp")
+    page.get_by_role("radio", name="Strassen 1969").focus()
+    page.keyboard.press("ArrowLeft")
     expect_setting(page, "naive", 0)
     page.keyboard.press("Tab")
-    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")  # from the first to the last
     expect_setting(page, "naive", 7)
     page.keyboard.press("ArrowLeft")
     expect_setting(page, "naive", 6)
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect_setting(page, "naive", 5)
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    page.keyboard.press("Space")
+    page.keyboard.press("ArrowRight")
     expect_setting(page, "naive", 7)
-    page.keyboard.press("Enter")  # the end, and the focus stays
-    expect(page.get_by_role("button", name="next")).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("End")
     expect_setting(page, "naive", 7, 12)
-    select.focus()
-    page.keyboard.press("End")
-    expect_setting(page, "winograd", 6, 12)  # which has no eighth product
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    expect_setting(page, "naive", 7, 12, 1.25)
+    page.get_by_role("radio", name="naive").focus()
+    page.keyboard.press("ArrowLeft")
+    expect_setting(page, "winograd", 6, 12, 1.25)  # which has no eighth product
     page.get_by_role("slider", name="Depth L").focus()
     page.keyboard.press("Home")
-    expect_setting(page, "winograd", 6, 0)
+    expect_setting(page, "winograd", 6, 0, 1.25)
 
 
 @browser
-def test_sliders_by_pointer_and_the_link_they_leave(widget_page):
+def test_sliders_by_mouse_and_the_link_they_make(widget_page):
     page = widget_page(StrassenWidget(algorithm="winograd", product=2, levels=5))
     expect_setting(page, "winograd", 2, 5)
     for label, share, setting in (
-        ("Product", 1, (6, 5)),
-        ("Depth L", 1, (6, 12)),
-        ("Product", 0, (0, 12)),
-        ("Depth L", 0, (0, 0)),
-        ("Product", 0.5, (3, 0)),
-        ("Depth L", 0.5, (3, 6)),
+        ("Depth L", 1, (12, 1)),
+        ("Cost of a +", 1, (12, 4)),
+        ("Depth L", 0, (0, 4)),
+        ("Cost of a +", 0, (0, 0)),
+        ("Depth L", 0.5, (6, 0)),
+        ("Cost of a +", 0.5, (6, 2)),
     ):
         box = page.get_by_role("slider", name=label).bounding_box()
         middle = box["y"] + box["height"] / 2
@@ -349,13 +454,13 @@ def test_sliders_by_pointer_and_the_link_they_leave(widget_page):
         page.mouse.down()
         page.mouse.move(box["x"] + share * box["width"], middle, steps=4)
         page.mouse.up()
-        expect_setting(page, "winograd", *setting)
-    page.get_by_label("Algorithm").select_option("strassen")
-    expect_setting(page, "strassen", 3, 6)
-    page.wait_for_url("**#strassen.algorithm=strassen&strassen.levels=6&strassen.product=3")
+        expect_setting(page, "winograd", 2, *setting)
+    page.get_by_role("radio", name="Strassen 1969").click()
+    expect_setting(page, "strassen", 2, 6, 2)
+    page.wait_for_url("**#strassen.addition=2&strassen.algorithm=strassen&strassen.levels=6")
     page.reload()
     page.wait_for_selector("[data-ready=strassen]")
-    expect_setting(page, "strassen", 3, 6)
+    expect_setting(page, "strassen", 2, 6, 2)
 
 
 @browser
@@ -364,7 +469,47 @@ def test_every_depth(widget_page):
     page.get_by_role("slider", name="Depth L").focus()
     for levels in range(13):
         expect_setting(page, "strassen", 0, levels)
+        # The square's ink is the share, drawn as far as it can be seen, and shaded beyond.
+        drawn, faint = page.evaluate(
+            """(() => {
+                const path = document.querySelector(".hydra-work");
+                return [path.getAttribute("d").split("M").length - 1, Number(path.style.opacity)];
+            })()"""
+        )
+        assert drawn == 7 ** min(levels, 4)
+        assert faint == pytest.approx((7 / 8) ** max(0, levels - 4), abs=1e-4)
         page.keyboard.press("ArrowRight")
+
+
+@browser
+def test_the_curve_is_the_costs_and_the_dot_stands_on_it(widget_page):
+    page = widget_page(StrassenWidget(levels=7, addition=2))
+    read = """(() => {
+        const heights = (kind) => document.querySelector(`.hydra-plot ${kind}`)
+            .getAttribute("points").split(" ").map((point) => Number(point.split(",")[1]));
+        const dot = document.querySelector(".hydra-plot circle");
+        const grid = [...document.querySelectorAll(".hydra-plot :is(.hydra-grid, .hydra-base)")]
+            .map((line) => Number(line.getAttribute("y1")));
+        const marks = [...document.querySelectorAll(".hydra-plot text[text-anchor=end]")]
+            .map((text) => Number(text.textContent));
+        return {cost: heights(".hydra-line"), products: heights(".hydra-rule"),
+                dot: ["cx", "cy"].map((at) => Number(dot.getAttribute(at))), grid, marks};
+    })()"""
+    seen = page.evaluate(read)
+    # Two marks of the axis give the scale.
+    low, high = seen["marks"].index(0.2), seen["marks"].index(2)
+    slope = (np.log(2) - np.log(0.2)) / (seen["grid"][high] - seen["grid"][low])
+    value = {
+        kind: [float(np.exp(np.log(0.2) + slope * (y - seen["grid"][low]))) for y in seen[kind]]
+        for kind in ("cost", "products")
+    }
+    for levels in range(13):
+        n = 2**levels
+        products, sums = STRASSEN.counts(levels)
+        exact = (products + 2 * sums) / (n**3 + 2 * (n**3 - n**2))
+        assert value["cost"][levels] == pytest.approx(exact, rel=5e-3)
+        assert value["products"][levels] == pytest.approx((7 / 8) ** levels, rel=5e-3)
+    assert seen["dot"][1] == pytest.approx(seen["cost"][7], abs=0.1)
 
 
 @browser
@@ -374,7 +519,7 @@ def test_signs_have_colours_of_their_own_and_the_page_is_narrow(widget_page, sch
     page = widget_page(StrassenWidget(**setting), width=360, scheme=scheme)
     page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", scheme)
     colours = {
-        kind: page.locator(f"[data-grid=A] td[class='{kind}']").first.evaluate(
+        kind: page.locator(f".hydra-board td[class='{kind}']").first.evaluate(
             "cell => getComputedStyle(cell).backgroundColor"
         )
         for kind in ("hydra-plus", "hydra-minus", "")
@@ -395,10 +540,10 @@ def test_links(widget_page):
     expect_setting(page, "naive", 7, 0)
     expect(page.locator("[data-ready=strassen] > .hydra-problem")).to_have_text("")
     follow(page, "#strassen.product=7")
-    expect(page.locator(".hydra-summary").first).to_have_text(
+    expect(page.locator(".hydra-summary").first).to_contain_text(
         f"There is no product 8 in Strassen 1969. Product 7 of 7 enters {landing(STRASSEN.W[6])}."
     )
-    page.get_by_role("button", name="previous").click()
+    page.get_by_role("radio", name="M₆").click()
     expect_setting(page, "strassen", 5)  # a link leaves nothing of the one before
 
 
@@ -416,6 +561,8 @@ def test_links(widget_page):
         "levels=13",
         "levels=-1",
         "levels=1.5",
+        "addition=4.5",
+        "addition=-1",
         "algorithms=1",
         "name=x",
     ],

@@ -109,7 +109,7 @@ def _split_tokens(T: int, h: int, d_k: int) -> torch.Tensor:
 
 
 @function(
-    # What attention returns lies head after head in memory; a view of the tokens does not.
+    # What plain attention returns lies head after head in memory; a view of the tokens does not.
     [(_split_tokens(*sizes).contiguous(),) for sizes in _SIZES] + [(_split_tokens(*_SIZES[0]),)],
     mistakes=[
         (

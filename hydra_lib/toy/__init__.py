@@ -1,6 +1,6 @@
 """A toy language whose every answer is known, a two-layer model of it, and what its heads do.
 
-The language (:mod:`hydra_lib.toy.language`) asks for four look-ups; the model
+The language (:mod:`hydra_lib.toy.language`) asks for three look-ups; the model
 (:mod:`hydra_lib.toy.model`) is attention and nothing else; :mod:`hydra_lib.toy.roles` scores where
 each head looks, and :mod:`hydra_lib.toy.ablation` takes heads away to see what they were for.
 """

@@ -25,10 +25,11 @@ MOST_PRODUCTS = max(len(factors["U"]) for factors in FACTORS.values())
 
 
 class StrassenWidget(Widget):
-    """Step through the products of a 2 × 2 algorithm: what enters each, and where it lands.
+    """Paint the 64 cells of a 2 × 2 algorithm product by product, until the strays have cancelled.
 
-    ``algorithm`` is one of naive, strassen, winograd; ``product`` is counted from 0; ``levels`` is
-    the depth of the recursion that is counted, from 0 to 12, for matrices of side 2^levels.
+    ``algorithm`` is one of naive, strassen, winograd; ``product``, counted from 0, is the last one
+    painted; ``levels`` is the depth of the recursion that is counted, from 0 to 12, for matrices
+    of side 2^levels; ``addition`` is what an addition costs, in multiplications, from 0 to 4.
 
     Raises ValueError for a product that the algorithm does not have, and for any other setting
     outside these ranges.
@@ -40,6 +41,7 @@ class StrassenWidget(Widget):
     algorithm = Setting("strassen", options=tuple(FACTORS))
     product = Setting(0, low=0, high=MOST_PRODUCTS - 1, whole=True)
     levels = Setting(3, low=0, high=12, whole=True)
+    addition = Setting(1, low=0, high=4)
 
     @traitlets.validate("algorithm", "product")
     def _check_product(self, proposal):

@@ -59,6 +59,26 @@ export function landingText({ W }, r) {
   return [all.slice(0, -1).join(", "), all.at(-1)].filter(Boolean).join(" and ");
 }
 
+/**
+ * What the products up to one of them have put into C_ij: a row for each entry of A, a column for
+ * each of B, in the order of `entries`, and in each cell how often their product is in the sum.
+ */
+export function painted({ U, V, W }, upTo, i, j) {
+  return U[0].flat().map((_, a) => V[0].flat().map((__, b) =>
+    W.slice(0, upTo + 1).reduce((sum, w, r) => sum + w[i][j] * U[r].flat()[a] * V[r].flat()[b], 0)));
+}
+
+/** What it should come to: A_ip B_pj for every p, once, and nothing else. */
+export function wanted({ U, V }, i, j) {
+  return entries(U[0]).map(([row, p]) => entries(V[0]).map(([q, column]) =>
+    Number(row === i && p === q && column === j)));
+}
+
+/** The places of a matrix, row after row. */
+export function entries(matrix) {
+  return matrix.flatMap((row, i) => row.map((_, j) => [i, j]));
+}
+
 /** Additions of blocks as the sums are written, nothing shared: in A, in B, in C. */
 export function writtenAdditions({ U, V, W }) {
   const terms = [U, V, W].map((factor) => factor.flat(2).filter(Boolean).length);
@@ -75,6 +95,26 @@ export function operationCounts({ U, V, additions }, levels, leaf = 1) {
     counts = [U.length * counts[0], U.length * counts[1] + own];
   }
   return counts;
+}
+
+/** What an algorithm costs at a depth, over the triple loop's cost, if an addition costs `addition`. */
+export function costRatio(algorithm, levels, addition) {
+  const cost = ([multiplications, additions]) => multiplications + addition * additions;
+  return cost(operationCounts(algorithm, levels)) / cost(tripleLoopCounts(levels).counts);
+}
+
+/**
+ * A square cut in eight, each eighth again, `levels` times, and only as many eighths kept as there
+ * are products: [x, y, width, height] in a square of side 1. Their area is the share of the work.
+ */
+export function kept(rank, levels) {
+  if (levels === 0) return [[0, 0, 1, 1]];
+  const tall = levels % 2 === 0; // by turns, so that what is cut is always a square or two beside each other
+  const [across, down] = tall ? [4, 2] : [2, 4];
+  return kept(rank, levels - 1).flatMap(([x, y, width, height]) => Array.from({ length: rank }, (_, r) => {
+    const [w, h] = [width / across, height / down];
+    return [x + (r % across) * w, y + Math.floor(r / across) * h, w, h];
+  }));
 }
 
 /** Side of the matrix that L levels of halving cut into numbers, and what the triple loop takes. */

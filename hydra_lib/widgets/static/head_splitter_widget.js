@@ -61,11 +61,11 @@ function render({ model, el: root }) {
     const at = shapes(d, h, B, T);
     const text = (name) => `(${at[name].join(", ")})`;
     [
-      ["q = x W_Qᵀ; so k and v", text("q")],
+      ["q = x W_Q; so k and v", text("q")],
       ["view, then transpose", text("q_heads")],
       [`weights ${text("weights")} @ v`, text("heads")],
       ["transpose, then flatten", text("merged")],
-      ["merged W_Oᵀ", text("output")],
+      ["merged W_O", text("output")],
     ].forEach((words, i) => words.forEach((word, c) => {
       steps.cells[i][c].textContent = word;
     }));

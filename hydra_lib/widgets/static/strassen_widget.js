@@ -1,106 +1,188 @@
 import {
-  blockName, landingText, operationCounts, productTerms, productText, raised, signOf, spelled,
-  tripleLoopCounts, writtenAdditions,
+  blockName, costRatio, entries, kept, landingText, operationCounts, painted, productTerms, productText, raised,
+  lowered, signOf, spelled, tripleLoopCounts, wanted, writtenAdditions,
 } from "./bilinear.js";
+import { scale, ticks } from "./chart.js";
 import { withinLimits } from "./limits.js";
-import { choice, columnHeads, el, follow, number, slider, table, update } from "./ui.js";
+import { columnHeads, el, follow, number, pills, slider, svg, table, update } from "./ui.js";
 
 const AUTHORS = { naive: "naive", strassen: "Strassen 1969", winograd: "Winograd's form" };
-const QUANTITIES_COUNTED = ["multiplications", "additions", "together"];
-const commas = (integer) => integer.toLocaleString("en");
+const QUANTITIES_COUNTED = ["multiplications", "additions", "cost"];
+const PLACES = [[0, 0], [0, 1], [1, 0], [1, 1]];
+const DRAWN = 4; // halvings; of more, an eighth is smaller than a pixel
+const [WIDTH, HEIGHT] = [340, 200];
+const [LEFT, RIGHT, TOP, BOTTOM] = [34, WIDTH - 10, 8, HEIGHT - 22];
+const commas = (x) => x.toLocaleString("en", { maximumFractionDigits: 2 });
+const total = (numbers) => numbers.reduce((a, b) => a + b);
 
 function render({ model, el: root }) {
   const algorithms = model.get("algorithms");
+  const names = Object.keys(algorithms);
+  const most = Math.max(...names.map((name) => algorithms[name].U.length));
+  const deepest = model.get("limits").levels.max;
   const chosen = () => algorithms[model.get("algorithm")];
-  const current = () => Math.min(model.get("product"), chosen().U.length - 1);
-  const go = (r) => {
-    if (r >= 0 && r < chosen().U.length) update(model, { product: r });
-  };
-  const picker = choice("Algorithm", Object.entries(algorithms).map(([name, { U }]) =>
-    [name, `${AUTHORS[name]}, ${U.length} products`]), (name) => {
+  const set = (trait) => (value) => update(model, { [trait]: value });
+  const picker = pills("Algorithm", names.map((name) => [name, AUTHORS[name]]), (name) => {
     update(model, { algorithm: name, product: Math.min(model.get("product"), algorithms[name].U.length - 1) });
   });
-  const stepper = slider("Product", { min: 1, max: 1 }, (value) => go(value - 1));
-  const [previous, next] = [["previous", -1], ["next", 1]].map(([text, by]) =>
-    el("button", { type: "button", onclick: () => go(current() + by) }, text));
-  const depth = slider("Depth L", model.get("limits").levels, (value) => update(model, { levels: value }));
+  const stepper = pills("Paint up to", Array.from({ length: most }, (_, r) => [String(r), `M${lowered(r + 1)}`]),
+    (r) => update(model, { product: Number(r) }));
+  const depth = slider("Depth L", model.get("limits").levels, set("levels"));
+  const { min, max } = model.get("limits").addition;
+  const price = slider("Cost of a +", { min, max, step: 0.25 }, set("addition"));
 
-  const formula = el("p", { class: "hydra-formula" });
-  const grids = Object.fromEntries([..."ABC"].map((letter) => [letter, blocks(letter)]));
-  const summary = el("p", { class: "hydra-summary", style: "--narrow:3", "aria-live": "polite" });
-  const level = el("p", { class: "hydra-note" });
+  const formula = el("p", { class: "hydra-formula hydra-held", style: "--narrow:2" });
+  const factors = board();
+  const results = PLACES.map(board);
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
+  const level = el("p", { class: "hydra-note hydra-held", style: "--lines:2;--narrow:4" });
+  const eighths = work();
+  const chart = costs(deepest);
   const counted = table("", 3, 2, (i) => QUANTITIES_COUNTED[i]);
   counted.root.classList.add("hydra-tally", "hydra-stacked");
   columnHeads(counted, "", ["chosen", "triple loop"]);
-  const saving = el("p", { class: "hydra-summary hydra-saving", style: "--lines:2;--narrow:4", "aria-live": "polite" });
+  const saving = el("p", { class: "hydra-summary hydra-saving", style: "--lines:5;--narrow:6", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, picker.root,
-      el("div", {}, stepper.root, el("div", { class: "hydra-control hydra-stepping" }, previous, next))),
+    el("div", { class: "hydra-picker" }, picker.root, stepper.root),
     formula,
-    el("div", { class: "hydra-panels" }, ...Object.values(grids).map((grid) => grid.root)),
+    el("div", { class: "hydra-boards" }, el("div", {}, factors.root),
+      el("div", {}, ...results.map((one) => one.root))),
     summary,
     el("hr", { class: "hydra-divider" }),
-    el("div", { class: "hydra-controls" }, depth.root),
-    level, counted.root, saving,
+    el("div", { class: "hydra-controls" }, depth.root, price.root),
+    level,
+    el("div", { class: "hydra-panels" }, eighths.root, chart.root),
+    el("div", { class: "hydra-panels" }, counted.root, saving),
   );
 
-  return follow(model, ["algorithm", "product", "levels"], () => {
+  return follow(model, ["algorithm", "product", "levels", "addition"], () => {
     const algorithm = chosen();
     const author = AUTHORS[model.get("algorithm")];
     const rank = algorithm.U.length;
-    const r = current();
-    picker.select.value = model.get("algorithm");
-    stepper.input.max = rank;
-    stepper.set(r + 1, `${r + 1} of ${rank}`);
-    // A button that is disabled while it has the focus would lose it.
-    previous.setAttribute("aria-disabled", r === 0);
-    next.setAttribute("aria-disabled", r === rank - 1);
-
-    formula.textContent = productText(algorithm, r);
-    grids.A.draw(algorithm.U[r], (i, j) => [blockName("A", i, j)]);
-    grids.B.draw(algorithm.V[r], (i, j) => [blockName("B", i, j)]);
-    grids.C.draw(algorithm.W[r], (i, j) => [
-      `${blockName("C", i, j)} =`,
-      ...spelled(productTerms(algorithm, i, j)).flatMap(({ text, product }) =>
-        [" ", el(product === r ? "strong" : "span", {}, text)]),
-    ]);
     // A link may ask for the eighth product of an algorithm that has seven.
     const asked = model.get("product");
+    const r = Math.min(asked, rank - 1);
+    picker.set(model.get("algorithm"));
+    stepper.set(String(r));
+    stepper.inputs.forEach((input, product) => {
+      input.parentElement.hidden = product >= rank;
+    });
+
+    formula.textContent = productText(algorithm, r);
+    const own = { ...algorithm, U: [algorithm.U[r]], V: [algorithm.V[r]], W: [[[1]]] };
+    factors.draw(own, painted(own, 0, 0, 0), [`M${lowered(r + 1)}`, " multiplied out"]);
+    const found = PLACES.map(([i, j], at) => {
+      const now = painted(algorithm, r, i, j);
+      const goal = wanted(algorithm, i, j);
+      results[at].draw(algorithm, now, [`${blockName("C", i, j)} =`,
+        ...spelled(productTerms(algorithm, i, j)).flatMap(({ text, product }) =>
+          [" ", el(product <= r ? "strong" : "span", {}, text)])], goal);
+      const cells = now.flat().map((times, cell) => [times, goal.flat()[cell]]);
+      return [cells.filter(([times, once]) => once && times === once).length,
+        cells.filter(([times, once]) => times && times !== once).length];
+    });
+    const [right, strays] = [0, 1].map((kind) => total(found.map((counts) => counts[kind])));
+    const needed = total(PLACES.map(([i, j]) => total(wanted(algorithm, i, j).flat())));
     summary.textContent = (asked > r ? `There is no product ${asked + 1} in ${author}. ` : "")
-      + `Product ${r + 1} of ${rank} enters ${landingText(algorithm, r)}.`;
+      + `Product ${r + 1} of ${rank} enters ${landingText(algorithm, r)}. `
+      + (right === needed && !strays ? `All ${needed} framed cells hold a +, and nothing else is left: C = AB.`
+        : `So far ${right} of the ${needed} framed cells ${right === 1 ? "is" : "are"} right, `
+          + `and ${strays} ${strays === 1 ? "stray has" : "strays have"} to cancel.`);
 
     const levels = model.get("levels");
+    const addition = model.get("addition");
     const { n, counts: loop } = tripleLoopCounts(levels);
     const counts = operationCounts(algorithm, levels);
     depth.set(levels);
-    const total = (numbers) => numbers.reduce((a, b) => a + b);
+    price.set(addition, `${number(addition)} ×`);
     const [a, b, c] = algorithm.additions;
     const shared = total(writtenAdditions(algorithm)) - total(algorithm.additions);
-    level.textContent = `Halved L times, down to 1 × 1. Each level takes ${rank} products of blocks and `
-      + `${a} additions in A, ${b} in B and ${c} in C, ${a + b + c} in all`
-      + (shared ? `, because a sum that comes up again is taken once; as written they are ${a + b + c + shared}.` : ".");
-    counted.root.caption.textContent = `Operations on numbers, n = 2${raised(levels)} = ${commas(n)}`;
+    level.textContent = `Halved L times, down to 1 × 1. A level takes ${rank} products of blocks and `
+      + `${a + b + c} additions, ${a} in A, ${b} in B and ${c} in C`
+      + (shared ? `; as written ${a + b + c + shared}, but a sum that comes up again is taken once.` : ".");
+    const share = counts[0] / loop[0];
+    eighths.draw(rank, levels, share);
+    const ratios = Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, addition));
+    chart.draw(ratios, Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, 0)), levels);
+    counted.root.caption.textContent = `Operations on numbers, n = 2${raised(levels)} = ${commas(n)}, `
+      + `a + at ${number(addition)} ×`;
     counted.root.querySelector("thead th").textContent = author;
-    [counts, loop].forEach((both, column) => [...both, total(both)].forEach((count, row) => {
-      counted.cells[row][column].textContent = commas(count);
-    }));
+    [counts, loop].forEach((both, column) =>
+      [...both, both[0] + addition * both[1]].forEach((count, row) => {
+        counted.cells[row][column].textContent = commas(count);
+      }));
+    const first = ratios.findIndex((ratio) => ratio < 1);
     saving.textContent = `Multiplications: ${commas(counts[0])} of the triple loop's ${commas(loop[0])}, `
-      + `a share of (${rank}/8)${raised(levels)} = ${number(counts[0] / loop[0])}.`;
+      + `a share of (${rank}/8)${raised(levels)} = ${number(share)}. Cost: ${number(ratios[levels])} times the triple `
+      + `loop's; ${first < 0 ? `at no depth up to ${deepest} is it less` : `less from L = ${first} on`}.`;
   });
 }
 
-/** A 2 × 2 grid of blocks; those that take part are shaded by their sign and carry it. */
-function blocks(letter) {
-  const { root, cells } = table(letter, 2, 2);
-  root.classList.add("hydra-blocks");
-  root.dataset.grid = letter;
-  const draw = (coefficients, content) => cells.forEach((row, i) => row.forEach((cell, j) => {
-    const sign = signOf(coefficients[i][j]);
-    cell.className = { "+": "hydra-plus", "−": "hydra-minus" }[sign] ?? "";
-    cell.replaceChildren(el("div", {},
-      el("span", { class: "hydra-mark" }, sign), el("span", {}, ...content(i, j))));
-  }));
+/** Sixteen cells, one for each entry of A times one of B; in each, how often it is in a sum. */
+function board() {
+  const made = table("", 4, 4, (a) => blockName("A", ...PLACES[a]));
+  columnHeads(made, "", PLACES.map((place) => blockName("B", ...place)));
+  made.root.classList.add("hydra-board");
+  const heads = ["tbody", "thead"].map((part) => [...made.root.querySelectorAll(`${part} th`)]);
+  /** `goal` says which cells are framed; without one the heads say what enters the product. */
+  const draw = ({ U, V }, times, caption, goal) => {
+    made.root.caption.replaceChildren(...caption);
+    if (!goal) {
+      [[U[0], "A"], [V[0], "B"]].forEach(([factor, letter], side) => entries(factor).forEach(([i, j], at) => {
+        const sign = signOf(factor[i][j]);
+        heads[side][at].textContent = (sign === "−" ? sign : "") + blockName(letter, i, j);
+        heads[side][at].classList.toggle("hydra-taken", sign !== "");
+      }));
+    }
+    made.cells.forEach((row, a) => row.forEach((cell, b) => {
+      const sign = signOf(times[a][b]);
+      const wide = Math.abs(times[a][b]) > 1 ? Math.abs(times[a][b]) : "";
+      cell.textContent = sign + wide;
+      cell.className = [{ "+": "hydra-plus", "−": "hydra-minus" }[sign], goal?.[a][b] && "hydra-wanted"]
+        .filter(Boolean).join(" ");
+    }));
+  };
+  return { root: made.root, draw };
+}
+
+/** The work that is left, as an area: of eight eighths, as many as there are products, level after level. */
+function work() {
+  const caption = el("figcaption");
+  const path = svg("path", { class: "hydra-work" });
+  const root = el("figure", { class: "hydra-figure hydra-eighths" }, caption,
+    svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" }, svg("rect", { width: 1, height: 1, class: "hydra-saved" }), path));
+  const draw = (rank, levels, share) => {
+    const drawn = Math.min(levels, DRAWN);
+    caption.textContent = `multiplications left: ${number(Number((100 * share).toPrecision(3)))} % of the square`;
+    const gap = 0.004 * (levels > 0) * (drawn < 3);
+    path.setAttribute("d", kept(rank, drawn).map(([x, y, w, h]) =>
+      `M${x + gap} ${y + gap}h${w - 2 * gap}v${h - 2 * gap}h${2 * gap - w}z`).join(""));
+    path.style.opacity = (rank / 8) ** (levels - drawn);
+  };
+  return { root, draw };
+}
+
+/** What the algorithm costs over what the triple loop does, by depth; dashed, its multiplications alone. */
+function costs(deepest) {
+  const caption = el("figcaption", {}, "cost over the triple loop's, by depth L; dashed: multiplications alone");
+  const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" });
+  const root = el("figure", { class: "hydra-figure hydra-plot hydra-wide" }, caption, plot);
+  const up = { low: 0.15, high: 4, log: true };
+  const [x, y] = [scale({ low: 0, high: deepest }, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
+  const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
+  const text = (at, from, anchor, value) => svg("text", { x: at, y: from, "text-anchor": anchor }, value);
+  const curve = (ratios, kind) => svg("polyline", {
+    class: kind, points: ratios.map((ratio, l) => `${x(l).toFixed(1)},${y(ratio).toFixed(1)}`).join(" "),
+  });
+  const draw = (ratios, products, levels) => plot.replaceChildren(
+    ...ticks(up, 5).flatMap((ratio) => [
+      line(LEFT, y(ratio), RIGHT, y(ratio), ratio === 1 ? "hydra-base" : "hydra-grid"),
+      text(LEFT - 6, y(ratio) + 4, "end", ratio)]),
+    ...ratios.map((_, l) => (l % 2 ? "" : text(x(l), BOTTOM + 15, "middle", l))),
+    curve(products, "hydra-rule hydra-open"), curve(ratios, "hydra-line"),
+    svg("circle", { class: "hydra-dot", r: 6, cx: x(levels), cy: y(ratios[levels]) }),
+  );
   return { root, draw };
 }
 
