@@ -15,6 +15,7 @@ from hydra_lib.widgets import (
     DevicesWidget,
     ExplorerWidget,
     GradientWidget,
+    GuessWidget,
     HeadSplitterWidget,
     HeadViewerWidget,
     MaskWidget,
@@ -41,6 +42,9 @@ EVERY = {
     "devices": lambda: DevicesWidget(),
     "explorer": lambda: ExplorerWidget({"x": gpu_record(), "y": bare_record()}),
     "gradient": lambda: GradientWidget(),
+    "guess": lambda: GuessWidget(
+        [{"kernel": "b", "reference": "a", "T": 8, "ratio": 0.5}], "here, today"
+    ),
     "head_splitter": lambda: HeadSplitterWidget(),
     "head_viewer": lambda: HeadViewerWidget(),
     "mask": lambda: MaskWidget(SQUARE),

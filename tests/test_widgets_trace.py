@@ -82,6 +82,8 @@ def test_settings_travel_as_json():
     assert (state["temperature"], state["mask"], state["cell"]) == (None, None, "output.3.2")
     with pytest.raises(ValueError, match="got 'masked"):
         widget.cell = "masked.4.1"
+    with pytest.raises(ValueError, match="step must be an integer from 1 to 5, got 6"):
+        widget.step = 6
 
 
 # --- arithmetic -----------------------------------------------------------------------------------
@@ -163,7 +165,7 @@ def expect_tables(page, mask, tau, root):
     steps = {name: steps[name].tolist() for name in order}
     expect(page.locator("table")).to_have_count(len(steps))
     for name, matrix in steps.items():
-        shown = [text(x) for row in matrix for x in row]
+        shown = [text(float(f"{x:.3g}")) for row in matrix for x in row]
         expect(table_of(page, name).locator("button")).to_have_text(shown)
     expect(page.locator("caption").filter(has_text="scaled =")).to_have_text(
         f"scaled = scores / {root}"
@@ -254,6 +256,7 @@ def test_every_cell_by_click_and_hover(widget_page, mask):
 def test_cells_by_keyboard(widget_page):
     page = widget_page(TraceWidget(Q, K, V, MASK))
     steps = expect_tables(page, MASK, None, "√2")
+    page.keyboard.press("Tab")  # the steps
     for name in steps:  # one tab stop a table
         page.keyboard.press("Tab")
         expect_explained(page, steps, name, 0, 0)
@@ -275,6 +278,64 @@ def test_cells_by_keyboard(widget_page):
     table_of(page, "q").locator("button").first.hover()
     page.keyboard.press("ArrowRight")
     expect_explained(page, steps, "weights", 0, 1)
+
+
+VERBS = {
+    "scores": "1 compare",
+    "scaled": "2 scale",
+    "masked": "3 mask",
+    "weights": "4 normalize",
+    "output": "5 mix",
+}
+
+
+def expect_done(page, step, mask):
+    """The tables up to this step show their numbers, the later ones only their places."""
+    made = [name for name in VERBS if mask or name != "masked"]
+    radios = page.get_by_role("radio")
+    expect(radios).to_have_count(len(made))
+    expect(page.get_by_role("radio", name=VERBS[step])).to_be_checked()
+    for name in ["q", "kT", "v", *made]:
+        numbers = table_of(page, name).locator("button")
+        later = name in made and made.index(name) > made.index(step)
+        (expect(numbers.first).to_be_hidden if later else expect(numbers.first).to_be_visible)()
+        expect(table_of(page, name)).to_have_class(
+            re.compile("hydra-latest" if name == step else "^(?!.*hydra-latest)")
+        )
+
+
+@browser
+@pytest.mark.parametrize("mask", [MASK, None])
+def test_a_number_is_carried_through_the_steps(widget_page, mask):
+    page = widget_page(TraceWidget(Q, K, V, mask, step=1, cell="scores.2.3"))
+    steps = expect_tables(page, mask, None, "√2")
+    expect_explained(page, steps, "scores", 1, 2, mask=mask)
+    expect_done(page, "scores", mask)
+    for name, verb in VERBS.items():
+        if name not in steps:
+            expect(page.get_by_role("radio", name=verb)).to_have_count(0)
+            continue
+        page.get_by_role("radio", name=verb).click()
+        column = min(2, len(steps[name][0]) - 1)  # V has fewer columns than there are keys
+        expect_explained(page, steps, name, 1, column, mask=mask)
+        expect_done(page, name, mask)
+    page.keyboard.press("ArrowLeft")  # back, by one
+    expect_explained(page, steps, "weights", 1, 1, mask=mask)
+    expect_done(page, "weights", mask)
+
+
+@browser
+def test_a_given_number_takes_no_step_and_a_later_one_does(widget_page):
+    page = widget_page(TraceWidget(Q, K, V, MASK, step=2))
+    steps = expect_tables(page, MASK, None, "√2")
+    table_of(page, "v").locator("button").first.click()
+    expect_explained(page, steps, "v", 0, 0)
+    expect_done(page, "scaled", MASK)
+    page.get_by_role("radio", name="3 mask").click()
+    expect_explained(page, steps, "masked", 0, 0)
+    follow(page, "#trace.cell=weights.2.1&trace.step=1")
+    expect_explained(page, steps, "weights", 1, 0)
+    expect_done(page, "weights", MASK)
 
 
 @browser
@@ -301,6 +362,7 @@ def test_links(widget_page):
         *(f"cell={c}" for c in ("masked.1.1", "weights.0.1", "weights.1.4", "weights.1", "x.1.1")),
         *(f"cell={c}" for c in ("q.1.1.1", "q.01.1", "constructor.1.1", "7")),
         *(f"temperature={t}" for t in ("0", "-1", "hot", "5e-324", "1000001")),
+        *(f"step={s}" for s in ("0", "6", "1.5", "mix")),
         "mask=null",
         "name=x",
     ],

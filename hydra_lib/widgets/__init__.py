@@ -10,6 +10,7 @@ from hydra_lib.widgets.aggregation import AggregationWidget
 from hydra_lib.widgets.devices import DevicesWidget
 from hydra_lib.widgets.explorer import ExplorerWidget
 from hydra_lib.widgets.gradient import GradientWidget
+from hydra_lib.widgets.guess import GuessWidget
 from hydra_lib.widgets.head_splitter import HeadSplitterWidget
 from hydra_lib.widgets.head_viewer import HeadViewerWidget
 from hydra_lib.widgets.mask import MaskWidget
@@ -29,6 +30,7 @@ __all__ = [
     "DevicesWidget",
     "ExplorerWidget",
     "GradientWidget",
+    "GuessWidget",
     "HeadSplitterWidget",
     "HeadViewerWidget",
     "MaskWidget",

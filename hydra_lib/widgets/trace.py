@@ -17,14 +17,15 @@ GIVEN = ("q", "k", "v", "mask", "temperature")
 
 
 class TraceWidget(Widget):
-    """Every matrix of the five steps; point at a number to see the arithmetic that made it.
+    """The five steps, one after the other; point at a number to see the arithmetic that made it.
 
     ``q`` is (Tq, d_k), ``k`` is (Tk, d_k), ``v`` is (Tk, d_v), at most 16 × 16; ``mask`` broadcasts
     to (Tq, Tk), True = may attend; ``temperature`` is √d_k unless given. ``words`` names the
     positions of queries and of keys, which then are as many; none by default. Where all values are
     colours, three numbers from 0 to 1, they and the outputs are shown as paint. ``cell`` is the
     number explained, as ``"weights.1.2"``: a table (q, kT, scores, scaled, masked, weights, v,
-    output), its row and its column, both counted from 1; empty for none.
+    output), its row and its column, both counted from 1; empty for none. ``step`` is the last step
+    carried out, from 1 (compare) to 5 (mix); the cell's own step is carried out in any case.
 
     Raises ValueError for other matrices, another temperature, words that are not one for each
     query and key, and a cell that does not exist; TypeError for words that are no words; and
@@ -40,6 +41,7 @@ class TraceWidget(Widget):
     temperature = Setting(None, low=1e-6, high=MOST, options=(None, math.inf))
     words = traitlets.List(Text(), read_only=True).tag(sync=True)
     cell = Text("").tag(sync=True)
+    step = Setting(5, low=1, high=5, whole=True)
 
     def __init__(self, q, k, v, mask=None, temperature=None, words=(), **traits):
         if mask is not None:

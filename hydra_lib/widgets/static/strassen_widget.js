@@ -35,7 +35,7 @@ function render({ model, el: root }) {
   const factors = board();
   const results = PLACES.map(board);
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
-  const level = el("p", { class: "hydra-note hydra-held", style: "--lines:2;--narrow:4" });
+  const level = el("p", { class: "hydra-note hydra-held", style: "--lines:2;--narrow:5" });
   const eighths = work();
   const chart = costs(deepest);
   const counted = table("", 3, 2, (i) => QUANTITIES_COUNTED[i]);

@@ -1,9 +1,14 @@
 import { trace } from "./attention.js";
 import { withinLimits } from "./limits.js";
-import { columnHeads, css, el, follow, heat, number, roving, swatch, table, update } from "./ui.js";
+import { columnHeads, css, el, follow, heat, number, pills, roving, swatch, table, update } from "./ui.js";
 
 const LABELS = { q: "Q", kT: "Kᵀ", v: "V" };
 const ALL = -1; // the whole row or column
+const VERBS = [["compare", "scores"], ["scale", "scaled"], ["mask", "masked"], ["normalize", "weights"], ["mix", "output"]];
+const three = (x) => number(Number(x.toPrecision(3)));
+
+/** The step that makes a table, counted from 1; 0 for what is given. */
+const stepOf = (name) => 1 + VERBS.findIndex(([, made]) => made === name);
 
 // Traits travel as JSON, which has no infinities; null is the usual √d_k.
 const readTau = (model) => {
@@ -37,12 +42,24 @@ function render({ model, el: root }) {
   const words = model.get("words");
   const numbered = (name, along, n) => (words.length && along.includes(name) ? words[n] : n + 1);
   const state = () => Object.fromEntries(["q", "k", "v", "mask"].map((name) => [name, model.get(name)]));
+  const size = sizes(state());
   let hovered;
+  /** Go to a step; the number that is explained goes along, as far as the table reaches. */
+  const walk = (step) => {
+    const [, name] = VERBS[step - 1];
+    const { i, j } = parse(model.get("cell") || "scores.1.1");
+    const [row, column] = [i, j].map((at, axis) => 1 + Math.min(at, size[name][axis] - 1));
+    update(model, { step, cell: `${name}.${row}.${column}` });
+  };
+  const steps = pills("Step", VERBS.map(([verb], n) => [String(n + 1), `${n + 1} ${verb}`]), (n) => walk(Number(n)));
+  steps.inputs.forEach((input, n) => {
+    input.parentElement.hidden = !Object.hasOwn(size, VERBS[n][1]);
+  });
   const choose = (cell) => {
     hovered = undefined;
     update(model, { cell });
   };
-  const tables = Object.entries(sizes(state())).map(([name, [rows, columns]]) => {
+  const tables = Object.entries(size).map(([name, [rows, columns]]) => {
     const grid = table("", rows, columns, (i) => numbered(name, ROWS, i));
     columnHeads(grid, "", Array.from({ length: columns }, (_, j) => numbered(name, COLUMNS, j)));
     const dots = ["v", "output"].includes(name) && painted(model.get("v")) ? grid.rows.map(() => swatch("none")) : [];
@@ -64,15 +81,15 @@ function render({ model, el: root }) {
     }));
     return { name, ...grid, dots, buttons, rest: roving(buttons) };
   });
-  const summary = el("p", { class: "hydra-summary hydra-sticky", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary hydra-sticky", style: "--narrow:3", "aria-live": "polite" });
   root.classList.add("hydra");
-  root.append(el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root)), summary);
+  root.append(el("div", { class: "hydra-picker" }, steps.root), el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root)), summary);
 
   function draw() {
     const { q, k, v, mask } = state();
     const tau = readTau(model);
     const divisor = tau === Math.sqrt(q[0].length) ? `√${q[0].length}` : number(tau);
-    const steps = trace(q, k, v, mask, tau);
+    const matrices = trace(q, k, v, mask, tau);
     const captions = {
       q: "Q, a query a row", kT: "Kᵀ, a key a column", scores: "scores = Q Kᵀ",
       scaled: `scaled = scores / ${divisor}`, masked: "masked", weights: `weights = softmax(${mask ? "masked" : "scaled"})`,
@@ -81,13 +98,17 @@ function render({ model, el: root }) {
     const cell = hovered ?? model.get("cell");
     const chosen = parse(cell);
     const { text, made } = cell === "" ? { text: "Point at a number to see what made it.", made: [] }
-      : explain(chosen, steps, mask, divisor);
+      : explain(chosen, matrices, mask, divisor);
+    const done = Math.max(model.get("step"), cell === "" ? 0 : stepOf(chosen.name));
+    steps.set(String(done));
     for (const { name, root: grid, cells, dots, buttons, rest } of tables) {
       grid.querySelector("caption").textContent = captions[name];
-      dots.forEach((dot, i) => dot.style.setProperty("--paint", css(steps[name][i])));
-      steps[name].forEach((row, i) => row.forEach((x, j) => {
+      grid.classList.toggle("hydra-later", stepOf(name) > done);
+      grid.classList.toggle("hydra-latest", stepOf(name) === done);
+      dots.forEach((dot, i) => dot.style.setProperty("--paint", css(matrices[name][i])));
+      matrices[name].forEach((row, i) => row.forEach((x, j) => {
         const picked = name === chosen.name && i === chosen.i && j === chosen.j;
-        buttons[i][j].textContent = number(x);
+        buttons[i][j].textContent = three(x);
         buttons[i][j].setAttribute("aria-label", `${at(name, i, j)} = ${number(x)}`);
         buttons[i][j].setAttribute("aria-current", picked);
         if (picked && hovered === undefined) rest(buttons[i][j]);
@@ -98,7 +119,7 @@ function render({ model, el: root }) {
     }
     summary.textContent = text;
   }
-  return follow(model, ["q", "k", "v", "mask", "temperature", "cell"], draw);
+  return follow(model, ["q", "k", "v", "mask", "temperature", "cell", "step"], draw);
 }
 
 const at = (name, i, j) => `${LABELS[name] ?? name}[${i + 1}, ${j + 1}]`;
@@ -134,7 +155,7 @@ function softmax(row, j, value) {
 
 /** What a link may ask for; the matrices are the page's own. */
 function valid(trait, value, initial) {
-  if (trait === "temperature") return withinLimits(trait, value, initial);
+  if (trait === "temperature" || trait === "step") return withinLimits(trait, value, initial);
   if (trait !== "cell" || typeof value !== "string") return false;
   const { name, i, j } = parse(value);
   const [rows, columns] = Object.hasOwn(sizes(initial), name) ? sizes(initial)[name] : [0, 0];

@@ -1,0 +1,68 @@
+"""The widget in which a reader guesses measured ratios before seeing them."""
+
+from typing import Any
+
+import traitlets
+
+from hydra_lib import _checks
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
+from hydra_lib.widgets._bundle import bundle
+
+__all__ = ["GuessWidget"]
+
+LEAST, MOST = 0.1, 10_000  # the ends of the axis of factors
+ROWS = 12
+
+
+class GuessWidget(Widget):
+    """Guess how many times as long each kernel takes as the reference, then look.
+
+    ``rows`` are timed rows of a record, as :func:`hydra_lib.records.group` gives them, all paired
+    with one ``reference``; a kernel is shown at every length T at which it was measured, at
+    1 / ratio. ``about`` is the line under them that says where they were measured.
+
+    ``guesses`` are factors from 0.1 to 10,000, one for each kernel but the reference, in the order
+    of the rows; ``T`` is the length; ``looked`` whether what was measured is shown.
+
+    Raises ValueError for rows without a reference or with two, for a factor outside the axis, and
+    for other settings.
+    """
+
+    _esm = bundle("guess_widget.js")
+    name = Text("guess").tag(sync=True)
+    guesses = Setting([1.0], low=LEAST, high=MOST, shape=(ROWS,))
+    T = Setting(1, low=1, high=2**53, whole=True)
+    looked = Setting(False, options=(False, True))
+
+    about = Text("").tag(sync=True)
+    reference = Text("").tag(sync=True)
+    factors = traitlets.List(traitlets.Dict()).tag(sync=True)
+    """``{"kernel": name, "times": {T: time over the reference's}}`` each, in order."""
+
+    def __init__(self, rows, about, **traits):
+        _checks.instance("rows", rows, list)
+        paired = [row for row in rows if row.get("reference")]
+        references = sorted({row["reference"] for row in paired})
+        if len(references) != 1:
+            raise ValueError(f"rows must be paired with one reference, got {references}")
+        times: dict[str, dict[str, float]] = {}
+        for row in paired:
+            times.setdefault(row["kernel"], {})[str(row["T"])] = 1 / row["ratio"]
+        factors = [{"kernel": kernel, "times": own} for kernel, own in times.items()]
+        outside = [x for own in times.values() for x in own.values() if not LEAST < x < MOST]
+        if outside:
+            raise ValueError(f"ratios must lie on the axis of the widget, got {1 / outside[0]:.3g}")
+        start: dict[str, Any] = {"guesses": [1.0] * len(factors), "T": paired[0]["T"]}
+        given = {"about": about, "reference": references[0], "factors": factors}
+        super().__init__(**given | start | traits)
+
+    @traitlets.validate("guesses", "T")
+    def _check_setting(self, proposal):
+        name, value = proposal["trait"].name, proposal["value"]
+        if name == "guesses" and len(value) != len(self.factors):
+            raise SettingError(f"guesses must be {len(self.factors)} factors, got {len(value)}")
+        lengths = {int(T) for one in self.factors for T in one["times"]}
+        if name == "T" and value not in lengths:
+            known = ", ".join(map(str, sorted(lengths)))
+            raise SettingError(f"T must be one of those measured ({known}), got {value!r}")
+        return value

@@ -1,0 +1,93 @@
+import { withinLimits } from "./limits.js";
+import { three } from "./records.js";
+import { el, follow, pills, update } from "./ui.js";
+
+const lengthsOf = (factors) => [...new Set(factors.flatMap(({ times }) => Object.keys(times)))]
+  .map(Number).sort((a, b) => a - b);
+const short = (factor) => `${(factor >= 10 ? Math.round(factor) : Number(factor.toPrecision(2))).toLocaleString("en")} ×`;
+
+function render({ model, el: root }) {
+  const factors = model.get("factors");
+  const kernels = factors.map(({ kernel }) => kernel);
+  const reference = model.get("reference");
+  const { min, max } = model.get("limits").guesses;
+  const [low, high] = [min, max].map(Math.log10);
+  /** Where a factor stands on the axis, in percent. */
+  const at = (factor) => (100 * (Math.log10(factor) - low)) / (high - low);
+  const lengths = pills("Tokens T", lengthsOf(factors).map((T) => [String(T), T.toLocaleString("en")]),
+    (T) => update(model, { T: Number(T) }));
+  const button = el("button", { type: "button", onclick: () => update(model, { looked: !model.get("looked") }) });
+  const rows = kernels.map((kernel, i) => {
+    const input = el("input", {
+      type: "range", min: low, max: high, step: 0.05, "data-lm-suppress-shortcuts": "true",
+      oninput: () => update(model, {
+        guesses: model.get("guesses").map((one, j) => (j === i ? Number((10 ** input.valueAsNumber).toPrecision(3)) : one)),
+      }),
+    });
+    const truth = el("div", { class: "hydra-truth", "aria-hidden": "true" });
+    const said = el("output", {});
+    const guess = el("small", {});
+    const label = el("label", {}, el("span", {}, kernel), el("div", { class: "hydra-track" }, truth, input));
+    return { input, truth, said, guess, root: el("div", { class: "hydra-guess" }, label, el("div", {}, said, guess)) };
+  });
+  const decades = Array.from({ length: Math.round(high - low) + 1 }, (_, i) => 10 ** (low + i));
+  const axis = el("div", { class: "hydra-guess", "aria-hidden": "true" }, el("div", {}, el("span"),
+    el("div", { class: "hydra-track hydra-decades" }, ...decades.map((factor) =>
+      el("span", { style: `--at:${at(factor)}%` }, factor < 1000 ? factor : `${factor / 1000}k`)))));
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
+  root.classList.add("hydra");
+  root.append(
+    el("div", { class: "hydra-picker" }, lengths.root),
+    el("p", { class: "hydra-note" }, `How many times as long as ${reference}? Drag each mark to your guess.`),
+    el("div", { class: "hydra-guesses-made", style: `--decades:${decades.length - 1};--one:${at(1)}%` },
+      ...rows.map((row) => row.root), axis),
+    el("div", { class: "hydra-buttons" }, button),
+    summary,
+    el("p", { class: "hydra-note hydra-apart" }, model.get("about")),
+  );
+
+  return follow(model, ["guesses", "T", "looked"], () => {
+    const looked = model.get("looked");
+    const T = model.get("T");
+    lengths.set(String(T));
+    button.textContent = looked ? "cover them again" : "look";
+    const known = factors.map(({ times }) => times[T] ?? null);
+    const guesses = model.get("guesses");
+    rows.forEach(({ input, truth, said, guess }, i) => {
+      input.value = Math.log10(guesses[i]);
+      input.setAttribute("aria-valuetext", `${short(guesses[i])} as long`);
+      input.disabled = known[i] === null;
+      truth.hidden = !looked || known[i] === null;
+      if (!truth.hidden) {
+        const ends = [at(1), at(known[i])];
+        truth.style = `--from:${Math.min(...ends)}%;--to:${Math.max(...ends)}%`;
+      }
+      said.textContent = known[i] === null ? "not run" : looked ? `${three(known[i])} ×` : short(guesses[i]);
+      guess.textContent = looked && known[i] !== null ? ` you: ${short(guesses[i])}` : "";
+    });
+    summary.textContent = looked ? told(kernels, known, guesses, reference, T)
+      : "Covered: what was measured. All of them compute the same numbers from the same q, k and v.";
+  });
+}
+
+/** What was measured, and which guess is farthest from it, both ways by their ratio. */
+function told(kernels, known, guesses, reference, T) {
+  const shown = kernels.map((kernel, i) => ({ kernel, factor: known[i], guess: guesses[i] }))
+    .filter(({ factor }) => factor !== null);
+  const [slowest, fastest] = [-1, 1].map((way) =>
+    shown.reduce((best, one) => (way * one.factor < way * best.factor ? one : best)));
+  const off = ({ factor, guess }) => Math.max(factor / guess, guess / factor);
+  const worst = shown.reduce((best, one) => (off(one) > off(best) ? one : best));
+  return `At T = ${T.toLocaleString("en")}, ${slowest.kernel}: ${three(slowest.factor)} times as long as `
+    + reference + (fastest === slowest ? ". " : `; ${fastest.kernel}: ${three(fastest.factor)} times. `)
+    + `Farthest off is the guess for ${worst.kernel}, by a factor of ${three(off(worst))}.`;
+}
+
+/** A link may ask for as many guesses as there are kernels, and for a length that was measured. */
+function valid(trait, value, state) {
+  if (!withinLimits(trait, value, state)) return false;
+  if (trait === "guesses") return value.length === state.factors.length;
+  return trait !== "T" || lengthsOf(state.factors).includes(value);
+}
+
+export default { render, valid };

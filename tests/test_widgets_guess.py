@@ -1,0 +1,236 @@
+"""Guessing measured ratios: what is shown against the record, every control, links."""
+
+import math
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from hydra_lib.records import group, record
+from hydra_lib.widgets import GuessWidget
+from hydra_lib.widgets._base import SettingError
+from tests.conftest import drag, drawn, expect_refused, follow, press
+
+browser = pytest.mark.browser
+LOW, HIGH = math.log10(0.1), math.log10(10_000)
+
+
+def row(kernel, T, ratio, reference="all at once"):
+    return {"kernel": kernel, "T": T, "ratio": ratio, "reference": reference}
+
+
+# The reference itself is paired with nothing. Over it, loops take 400 and 2,000, fused 0.8 to 0.2.
+ROWS = [
+    row("loops", 16, 1 / 400),
+    row("all at once", 16, None, None),
+    row("fused", 16, 1.25),
+    row("loops", 64, 1 / 2000),
+    row("all at once", 64, None, None),
+    row("fused", 64, 4.0),
+    row("fused", 1024, 5.0),
+]
+
+
+def made(**settings):
+    return GuessWidget(ROWS, "a machine, one day", **settings)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: GuessWidget({}, ""), TypeError, "rows must be a list, got dict"),
+        (
+            lambda: GuessWidget([], ""),
+            ValueError,
+            "rows must be paired with one reference, got []",
+        ),
+        (
+            lambda: GuessWidget([*ROWS, row("loops", 16, 2.0, "fused")], ""),
+            ValueError,
+            "rows must be paired with one reference, got ['all at once', 'fused']",
+        ),
+        (
+            lambda: GuessWidget([row("loops", 16, 1 / 20_000)], ""),
+            ValueError,
+            "ratios must lie on the axis of the widget, got 5e-05",
+        ),
+        (
+            lambda: GuessWidget([row("loops", 16, 11.0)], ""),
+            ValueError,
+            "ratios must lie on the axis of the widget, got 11",
+        ),
+        (lambda: made(guesses=[1.0]), SettingError, "guesses must be 2 factors, got 1"),
+        (
+            lambda: made(T=32),
+            SettingError,
+            "T must be one of those measured (16, 64, 1024), got 32",
+        ),
+    ],
+)
+def test_errors(make, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        make()
+
+
+def test_a_factor_is_one_over_the_ratio_of_the_record():
+    assert made().factors == [
+        {"kernel": "loops", "times": {"16": 400.0, "64": 2000.0}},
+        {"kernel": "fused", "times": {"16": 0.8, "64": 0.25, "1024": 0.2}},
+    ]
+    assert (made().guesses, made().T, made().looked) == ([1.0, 1.0], 16, False)
+    rows = [r for r in group(record("ladder"), "ladder") if r["pass"] == "forward"]
+    widget = GuessWidget(rows, "")
+    times = {one["kernel"]: one["times"] for one in widget.factors}
+    for r in rows:
+        if r["reference"]:
+            assert times[r["kernel"]][str(r["T"])] == 1 / r["ratio"]
+    assert list(times) == ["Python loops", "one head at a time", "SDPA math", "SDPA flash"]
+    assert widget.reference == "all heads at once"
+
+
+# --- the page ---------------------------------------------------------------------------------
+
+
+def expect_rows(page, *rows):
+    """What is said of each kernel, and the guess below it."""
+    for i, (said, guess) in enumerate(rows):
+        of = page.locator(".hydra-guess").nth(i)
+        expect(of.locator("output")).to_have_text(said)
+        expect(of.locator("small")).to_have_text(guess)
+
+
+def share(factor):
+    return (math.log10(factor) - LOW) / (HIGH - LOW)
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, width):
+    page = widget_page(made(T=64, guesses=[30, 0.5]), width=width)
+    expect_rows(page, ("30 ×", ""), ("0.5 ×", ""))
+    expect(page.locator(".hydra-truth:visible")).to_have_count(0)
+    expect(page.locator(".hydra-summary")).to_have_text(
+        "Covered: what was measured. All of them compute the same numbers from the same q, k and v."
+    )
+    page.get_by_role("button", name="look").click()
+    expect_rows(page, ("2,000 ×", " you: 30 ×"), ("0.250 ×", " you: 0.5 ×"))
+    expect(page.locator(".hydra-truth:visible")).to_have_count(2)
+    # 2000 / 30 is farther off than 0.5 / 0.25.
+    expect(page.locator(".hydra-summary")).to_have_text(
+        "At T = 64, loops: 2,000 times as long as all at once; fused: 0.250 times. "
+        "Farthest off is the guess for loops, by a factor of 66.7."
+    )
+    expect(page.locator(".hydra-note").last).to_have_text("a machine, one day")
+    page.get_by_role("button", name="cover them again").click()
+    expect(page.locator(".hydra-truth:visible")).to_have_count(0)
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_bars_and_marks_stand_on_one_scale(widget_page, width):
+    page = widget_page(made(T=64, guesses=[2000, 0.25], looked=True), width=width)
+    found = page.evaluate("""[...document.querySelectorAll(".hydra-guess")].map((row) => {
+        const track = row.querySelector(".hydra-track").getBoundingClientRect();
+        const truth = row.querySelector(".hydra-truth");
+        const labels = [...row.querySelectorAll(".hydra-decades span")].map((span) => {
+            const box = span.getBoundingClientRect();
+            return [span.textContent, box.left];
+        });
+        return {track: [track.left, track.right], labels,
+                ends: truth && ["--from", "--to"].map((name) =>
+                    parseFloat(truth.style.getPropertyValue(name)) / 100)};
+    })""")
+    loops, fused, axis = found
+    assert loops["ends"] == pytest.approx([share(1), share(2000)], abs=1e-6)
+    assert fused["ends"] == pytest.approx([share(0.25), share(1)], abs=1e-6)
+    thumb = 1.25 * 16  # as in ui.css
+    left, right = loops["track"][0] + thumb / 2, loops["track"][1] - thumb / 2
+    labels = [(float(text.replace("k", "000")), x) for text, x in axis["labels"]]
+    assert [factor for factor, _ in labels] == [0.1, 1, 10, 100, 1000, 10_000]
+    for factor, x in labels:
+        assert x == pytest.approx(left + share(factor) * (right - left), abs=0.6)
+    # A guess that is right has its mark where the bar ends: a press there changes nothing.
+    x = left + share(2000) * (right - left)
+    box = page.locator(".hydra-track input").first.bounding_box()
+    page.mouse.click(x, box["y"] + box["height"] / 2)
+    expect_rows(page, ("2,000 ×", " you: 2,000 ×"))
+
+
+@browser
+def test_guesses_by_mouse_and_by_keys(widget_page):
+    page = widget_page(made())
+    loops, fused = (page.get_by_role("slider", name=name) for name in ("loops", "fused"))
+    expect(loops).to_have_attribute("aria-valuetext", "1 × as long")
+    drag(page, "loops", 1)
+    expect_rows(page, ("10,000 ×", ""), ("1 ×", ""))
+    drag(page, "fused", 0)
+    expect_rows(page, ("10,000 ×", ""), ("0.1 ×", ""))
+    fused.focus()
+    press(page, "ArrowRight")
+    expect(fused).to_have_attribute("aria-valuetext", "0.11 × as long")
+    press(page, "End", "ArrowLeft")
+    expect(fused).to_have_attribute("aria-valuetext", "8,910 × as long")
+    loops.focus()
+    press(page, "Home")
+    expect_rows(page, ("0.1 ×", ""), ("8,910 ×", ""))
+    page.wait_for_url("**#guess.guesses=%5B0.1%2C8910%5D")
+    page.reload()
+    page.wait_for_selector("[data-ready=guess]")
+    expect_rows(page, ("0.1 ×", ""), ("8,910 ×", ""))
+
+
+@browser
+def test_a_kernel_that_was_not_run_says_so(widget_page):
+    page = widget_page(made(looked=True))
+    expect_rows(page, ("400 ×", " you: 1 ×"), ("0.800 ×", " you: 1 ×"))
+    page.get_by_role("radio", name="1,024").click()
+    expect_rows(page, ("not run", ""), ("0.200 ×", " you: 1 ×"))
+    expect(page.get_by_role("slider", name="loops")).to_have_count(0)  # nothing to guess
+    expect(page.locator(".hydra-truth:visible")).to_have_count(1)
+    expect(page.locator(".hydra-summary")).to_have_text(
+        "At T = 1,024, fused: 0.200 times as long as all at once. "
+        "Farthest off is the guess for fused, by a factor of 5.00."
+    )
+    page.get_by_role("radio", name="64", exact=True).click()
+    expect_rows(page, ("2,000 ×", " you: 1 ×"))
+
+
+@browser
+def test_a_finger_guesses_and_scrolls(widget_page):
+    page = widget_page(made(), width=360)
+    assert (
+        page.locator(".hydra-track input").first.evaluate(
+            "input => getComputedStyle(input).touchAction"
+        )
+        == "pan-y"
+    )  # sideways guesses, up and down scrolls
+    drag(page, "loops", 0.6)
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@browser
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "T=32",
+        "T=1.5",
+        "guesses=[1]",
+        "guesses=[1,20000]",
+        "guesses=[1,0]",
+        "looked=1",
+        "factors={}",
+    ],
+)
+def test_a_link_that_makes_no_sense_is_told_so(widget_page, asked):
+    page = widget_page(made(), fragment=f"#guess.{asked}")
+    expect_refused(page, "guess", asked)
+    expect_rows(page, ("1 ×", ""), ("1 ×", ""))
+
+
+@browser
+def test_links(widget_page):
+    page = widget_page(made(), fragment="#guess.T=64&guess.looked=true&guess.guesses=[100,0.2]")
+    expect_rows(page, ("2,000 ×", " you: 100 ×"), ("0.250 ×", " you: 0.2 ×"))
+    follow(page, "#guess.T=1024")
+    expect_rows(page, ("not run", ""), ("1 ×", ""))  # nothing of the link before
