@@ -73,6 +73,13 @@ def huge():
         ({"model": small(), "layer": 1}, ValueError, "layer must lie in 0 … 0, got 1"),
         ({"text": "^ab", "position": 3}, ValueError, "position must lie in 0 … 2, got 3"),
         ({"position": -1}, ValueError, "position must be an integer from 0 to 47, got -1"),
+        ({"guesses": ["?"] * 11}, ValueError, "guesses must be 12 words, got 11"),
+        (
+            {"guesses": ["?"] * 11 + ["bracket, hard"]},
+            ValueError,
+            "guesses must be a row of at most 99, each told or ? or previous or induction or "
+            "bracket or entity or nothing, got ['?', '?', '?', '?', '?', '?', ...]",
+        ),
     ],
 )
 def test_bad_settings(setting, error, message):
@@ -486,6 +493,74 @@ def test_heads_by_pointer_and_keyboard(widget_page, library):
     page.wait_for_url("**#head_viewer.head=5&head_viewer.layer=1")
 
 
+def expect_guesses(page, scores, guesses):
+    """A head's role is told once it was guessed, with a mark, or given away."""
+    heads = len(scores["induction"][0])
+    named = [role for role in scores if "," not in role]
+    for n, guess in enumerate(guesses):
+        layer, head = divmod(n, heads)
+        own = {role: scores[role][layer][head] for role in named}
+        best = max(own, key=own.get)
+        right = max(own.values()) < 0.5 if guess == "nothing" else own.get(guess, 0) >= 0.5
+        mark = "" if guess == "told" else "✓ " if right else "✗ "
+        button = page.locator(".hydra-head").nth(n)
+        parts = [f"head {head}", "", "?"]
+        if guess != "?":
+            parts = [f"head {head}", f"{own[best]:.2f}", mark + best]
+        expect(button.locator("span")).to_have_text(parts)
+        said = "guess its role" if guess == "?" else f"{best} {own[best]:.2f}"
+        expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
+
+
+@browser
+def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
+    _, scores = library
+    guesses = ["?"] * 12
+    page = widget_page(HeadViewerWidget(guesses=guesses, layer=1, head=2))
+    verdict = page.locator(".hydra-game .hydra-summary")
+    roles = page.locator(".hydra-roles")
+    expect_guesses(page, scores, guesses)
+    expect(roles).to_be_hidden()
+    expect(verdict).to_have_text(
+        "What does layer 1, head 2 look for? Point at a few symbols first."
+    )
+    # Head 1.2 copies; head 1.0 has two roles, and either is right; head 0.0 has none.
+    for n, guess, told in (
+        (8, "bracket", "Layer 1, head 2 is induction, 0.96. You said bracket."),
+        (6, "entity", f"Layer 1, head 0 is bracket, {scores['bracket'][1][0]:.2f}. You saw it."),
+        (0, "nothing", "Layer 0, head 0 plays no role: at best previous, 0.14. You saw it."),
+        (4, "nothing", "Layer 0, head 4 is previous, 0.98. You said nothing."),
+    ):
+        page.locator(".hydra-head").nth(n).click()
+        page.get_by_role("radio", name=guess).click()
+        guesses[n] = guess
+        expect(verdict).to_have_text(told)
+        expect_guesses(page, scores, guesses)
+        expect(roles).to_be_visible()
+        for radio in page.get_by_role("radio").all():
+            expect(radio).to_be_disabled()  # one guess
+    page.locator(".hydra-head").nth(11).click()
+    expect(roles).to_be_hidden()
+    expect(page.get_by_role("radio", name="entity")).to_be_enabled()
+    page.get_by_role("button", name="name them all").click()
+    guesses = ["told" if guess == "?" else guess for guess in guesses]
+    expect_guesses(page, scores, guesses)
+    expect(verdict).to_have_text("Layer 1, head 5 is induction, 0.95.")
+    expect(page.get_by_role("button", name="name them all")).to_be_disabled()
+    page.wait_for_url("**head_viewer.guesses=*told*")
+    page.reload()
+    page.wait_for_selector("[data-ready=head_viewer]")
+    expect_guesses(page, scores, guesses)
+
+
+@browser
+def test_without_a_game_every_role_is_named(widget_page, library):
+    page = widget_page(HeadViewerWidget())
+    expect_guesses(page, library[1], ["told"] * 12)
+    expect(page.locator(".hydra-game")).to_have_count(0)
+    expect(page.locator(".hydra-roles")).to_be_visible()
+
+
 @browser
 def test_symbols_by_hover_click_and_keyboard(widget_page, library):
     page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=0))
@@ -647,6 +722,7 @@ def test_links(widget_page, library):
         "off=1",
         "seed=-1",
         "seed=4294967296",
+        "guesses=[]",
         "scores=1",
         "weights=null",
         "name=x",

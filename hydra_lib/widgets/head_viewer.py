@@ -8,7 +8,7 @@ import traitlets
 
 from hydra_lib.toy.language import SYMBOLS, Corpus, Reader, corpus, encode
 from hydra_lib.toy.model import ToyModel, stored
-from hydra_lib.toy.roles import role_scores
+from hydra_lib.toy.roles import ROLES, role_scores
 from hydra_lib.widgets._base import Setting, SettingError, Text, Widget, inside, proposed
 from hydra_lib.widgets._bundle import bundle
 
@@ -16,6 +16,7 @@ __all__ = ["HeadViewerWidget"]
 
 LONGEST = 48  # what the model was trained on
 INDEX = {"low": 0, "high": 99, "whole": True}
+NAMED = [role for role in ROLES if "," not in role]  # hard cases are no role
 DOCUMENT = "^gmGgmhDl[ao]lfcpo*Di*Dlf(m{sq}mh)fcpo(f"
 
 
@@ -27,12 +28,15 @@ class HeadViewerWidget(Widget):
     symbols, ``layer``, ``head`` and ``position`` (of a symbol) are counted from 0. Unless given,
     the head is the one with the best induction score, the position the last that asks for a
     look-up. ``off`` takes the head away, ``seed`` numbers the documents that the page draws.
+    ``guesses`` has a word for each head, layer after layer: "told" shows its role, and is what all
+    of them are unless given; "?" hides it until the reader has guessed; else it is the guess, a
+    role or "nothing".
 
     ``scores`` are :func:`hydra_lib.toy.roles.role_scores` of 100 held-out documents, made here.
 
     Raises TypeError for a model of another kind; ValueError for one over other symbols or whose
-    weights are not finite in half precision, for a text that the rules do not allow, and for a
-    layer, head or position that does not exist.
+    weights are not finite in half precision, for a text that the rules do not allow, for a layer,
+    head or position that does not exist, and for guesses that are not one for each head.
     """
 
     _esm = bundle("head_viewer_widget.js")
@@ -48,6 +52,7 @@ class HeadViewerWidget(Widget):
     position = Setting(0, low=0, high=LONGEST - 1, whole=True)
     off = Setting(False, options=(True, False))
     seed = Setting(0, low=0, high=2**32 - 1, whole=True)
+    guesses = Setting(["told"], options=("told", "?", *NAMED, "nothing"), shape=(99,))
 
     def __init__(self, model=None, text=DOCUMENT, layer=None, head=None, position=None, **traits):
         check_document(text)
@@ -65,8 +70,15 @@ class HeadViewerWidget(Widget):
             layer=layer,
             head=head,
             position=_opening(text) if position is None else position,
-            **traits,
+            **{"guesses": ["told"] * scores["induction"].numel()} | traits,
         )
+
+    @traitlets.validate("guesses")
+    def _check_guesses(self, proposal):
+        heads = sum(map(len, self.scores["induction"]))
+        if len(proposal["value"]) != heads:
+            raise SettingError(f"guesses must be {heads} words, got {len(proposal['value'])}")
+        return proposal["value"]
 
     @traitlets.validate("text", "layer", "head", "position")
     def _check_fit(self, proposal):

@@ -2,13 +2,15 @@ import { withinLimits } from "./limits.js";
 import { annotate, chance, examine, opening, randomDocument, SYMBOLS } from "./toy_language.js";
 import { forward, predict, readModel } from "./toy_model.js";
 import {
-  checkbox, columnHeads, el, field, follow, heat, roving, svg, table, update,
+  checkbox, columnHeads, el, field, follow, heat, pills, roving, svg, table, update,
 } from "./ui.js";
 
 const LOOK_UPS = ["induction", "bracket", "entity"];
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
 const NOTICED = 0.05; // a weight below is not printed under its symbol
 const GUESSES = 3;
+const PLAYED = 0.5; // a score from which on a head is said to play a role
+const rolesOf = (scores) => Object.keys(scores).filter((role) => !role.includes(",")); // hard cases are no role
 const share = (x) => x.toFixed(2);
 const sign = (symbol) => el("b", { class: "hydra-symbol" }, symbol);
 const sentence = (...parts) => el("span", {}, ...parts);
@@ -33,6 +35,8 @@ function render({ model, el: root }) {
   };
 
   const picker = headPicker(scores, (layer, head) => update(model, { layer, head }));
+  const game = guessing(scores, (change) =>
+    update(model, { guesses: change(model.get("guesses"), model.get("layer"), model.get("head")) }));
   const strip = symbolStrip({ choose, point });
   const typed = field("Type your own", (text) => {
     // Every document starts with ^; whoever leaves it out means it.
@@ -68,6 +72,7 @@ function render({ model, el: root }) {
     el("p", { class: "hydra-note" }, "Point at a symbol: where does this head look from there? "
       + "Shaded: its weights. Dashed: the answer. Grey: the future."),
     strip.root,
+    ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
     told,
     el("div", { class: "hydra-typing" }, typed.root, another),
     el("div", { class: "hydra-panels" },
@@ -102,7 +107,10 @@ function render({ model, el: root }) {
     const weights = whole.weights[layer][head];
     const row = weights.subarray(position * T, position * T + T);
     const note = notes[position];
-    picker.draw(layer, head, isOff);
+    const guessed = model.get("guesses");
+    picker.draw(layer, head, isOff, guessed);
+    const hidden = game.draw(layer, head, guessed);
+    roles.root.classList.toggle("hydra-away", hidden);
     strip.draw(row, position, note.answers, hovered === undefined);
     map.draw(`attention of layer ${layer}, head ${head}`, weights, text, notes, position);
     off.input.checked = isOff;
@@ -117,34 +125,73 @@ function render({ model, el: root }) {
       outcome(text, position, note, now, isOff ? all : null),
     );
   }
-  return follow(model, ["text", "layer", "head", "position", "off", "seed"], draw);
+  return follow(model, ["text", "layer", "head", "position", "off", "seed", "guesses"], draw);
 }
 
 /** A button for each head, a row for each layer, with the role it plays best and how well. */
 function headPicker(scores, onChoose) {
-  const roles = Object.keys(scores).filter((role) => !role.includes(",")); // hard cases are no role
-  const layers = scores[roles[0]];
-  const buttons = layers.map((heads, layer) => heads.map((_, head) => {
-    const of = (role) => scores[role][layer][head];
-    const best = roles.reduce((a, b) => (of(b) > of(a) ? b : a));
-    return el("button", {
-      type: "button", class: `hydra-head${of(best) < 0.5 ? " hydra-idle" : ""}`,
-      style: `--share:${(100 * of(best)).toFixed(0)}%`,
-      "aria-label": `layer ${layer}, head ${head}: ${best} ${share(of(best))}`,
-      onclick: () => onChoose(layer, head), onfocus: () => onChoose(layer, head),
-    }, el("span", {}, `head ${head}`), el("span", {}, share(of(best))), el("span", {}, best));
-  }));
+  const layers = Object.values(scores)[0];
+  const buttons = layers.map((heads, layer) => heads.map((_, head) => el("button", {
+    type: "button", onclick: () => onChoose(layer, head), onfocus: () => onChoose(layer, head),
+  }, el("span", {}, `head ${head}`), el("span"), el("span"))));
   const rest = roving(buttons);
   const root = el("div", { class: "hydra-picker" }, ...buttons.map((row, layer) =>
     el("div", { role: "group", "aria-label": `layer ${layer}`, style: `--heads:${row.length}` },
       el("span", { class: "hydra-layer" }, `layer ${layer}`), ...row)));
-  const draw = (layer, head, isOff) => {
+  const draw = (layer, head, isOff, guessed) => {
     buttons.forEach((row, l) => row.forEach((button, h) => {
       const chosen = l === layer && h === head;
+      const guess = guessed[l * row.length + h];
+      const { role, score } = bestRole(scores, l, h);
+      const known = guess !== "?";
+      const mark = guess === "told" || !known ? "" : isRight(scores, l, h, guess) ? "✓ " : "✗ ";
+      button.className = `hydra-head${known && score < PLAYED ? " hydra-idle" : ""}${chosen && isOff ? " hydra-off" : ""}`;
+      button.style.setProperty("--share", known ? `${(100 * score).toFixed(0)}%` : "0%");
+      button.setAttribute("aria-label", `layer ${l}, head ${h}: ${known ? `${role} ${share(score)}` : "guess its role"}`);
+      button.children[1].textContent = known ? share(score) : "";
+      button.children[2].textContent = known ? mark + role : "?";
       button.setAttribute("aria-pressed", chosen);
-      button.classList.toggle("hydra-off", chosen && isOff);
     }));
     rest(buttons[layer][head]);
+  };
+  return { root, draw };
+}
+
+/** The role that a head plays best, and how well. */
+function bestRole(scores, layer, head) {
+  const of = (role) => scores[role][layer][head];
+  const role = rolesOf(scores).reduce((a, b) => (of(b) > of(a) ? b : a));
+  return { role, score: of(role) };
+}
+
+/** A head may play two roles, and either is right; "nothing" is, where it plays none. */
+function isRight(scores, layer, head, guess) {
+  return guess === "nothing" ? bestRole(scores, layer, head).score < PLAYED : scores[guess][layer][head] >= PLAYED;
+}
+
+/** What the reader takes a head to do, and what it does. `set` is given how the guesses change. */
+function guessing(scores, set) {
+  const heads = Object.values(scores)[0][0].length;
+  const words = [...rolesOf(scores), "nothing"];
+  const guess = pills("Your guess", words.map((word) => [word, word]), (word) => set((guesses, layer, head) =>
+    guesses.map((old, n) => (n === layer * heads + head ? word : old))));
+  const verdict = el("p", { class: "hydra-summary", style: "--narrow:3", "aria-live": "polite" });
+  const all = el("button", {
+    type: "button", onclick: () => set((guesses) => guesses.map((old) => (old === "?" ? "told" : old))),
+  }, "name them all");
+  const root = el("div", { class: "hydra-game" }, guess.root, el("div", { class: "hydra-buttons" }, all), verdict);
+  const draw = (layer, head, guessed) => {
+    const own = guessed[layer * heads + head];
+    const { role, score } = bestRole(scores, layer, head);
+    guess.set(own);
+    for (const input of guess.inputs) input.disabled = own !== "?";
+    const is = score < PLAYED ? `plays no role: at best ${role}, ${share(score)}` : `is ${role}, ${share(score)}`;
+    verdict.textContent = own === "?" ? `What does layer ${layer}, head ${head} look for? Point at a few symbols first.`
+      : `Layer ${layer}, head ${head} ${is}.`
+        + (own === "told" ? "" : isRight(scores, layer, head, own) ? " You saw it." : ` You said ${own}.`);
+    const left = guessed.filter((one) => one === "?").length;
+    all.disabled = left === 0;
+    return own === "?";
   };
   return { root, draw };
 }
@@ -307,6 +354,7 @@ function count({ text, notes, whole }, run, isOff) {
 /** What a link may ask for; the document that it asks for may be longer than the page's. */
 function valid(trait, value, initial) {
   if (trait === "text") return typeof value === "string" && examine(value).problem === "";
+  if (trait === "guesses") return withinLimits(trait, value, initial) && value.length === initial.guesses.length;
   const [layers] = Object.values(initial.scores);
   const size = { layer: layers.length, head: layers[0].length }[trait] ?? Infinity;
   return withinLimits(trait, value, initial) && value < size;
