@@ -182,8 +182,11 @@ def test_counts_are_the_library_s():
     ones = [[sent(a)] for a in ALGORITHMS.values()]
     got = numbers(in_javascript("bilinear.js", "m.operationCounts(...c, 12)", ones))
     assert [tuple(counts) for counts in got] == [a.counts(12) for a in ALGORITHMS.values()]
-    written = numbers(in_javascript("bilinear.js", "m.writtenAdditions(...c)", ones))
-    assert [tuple(w) for w in written] == [a.additions(share=False) for a in ALGORITHMS.values()]
+    others = [*ALGORITHMS.values(), LADERMAN, invent(random.Random(12))]
+    asked = [[sent(a)] for a in others]
+    written = numbers(in_javascript("bilinear.js", "m.writtenAdditions(...c)", asked))
+    assert [tuple(w) for w in written] == [a.additions(share=False) for a in others]
+    assert len({sum(map(abs, np.ravel(f))) for f in (others[-1].U, others[-1].V)}) == 2
 
 
 def test_triple_loop_counts():
@@ -312,7 +315,7 @@ def expect_setting(page, name, product, levels=3, addition=1):
     expect(saving).to_contain_text(end)
     left = 100 * (rank / 8) ** levels
     expect(page.locator(".hydra-eighths figcaption")).to_have_text(
-        re.compile(rf"left: {re.escape(f'{left:.3g}')} % of the square")
+        re.compile(rf"left: {re.escape(f'{left:.3g}')}\\s% of the square")
     )
 
     # All of this has been waited for above.
