@@ -112,7 +112,7 @@ def cache(mesh):
 
 
 def like_torch(mesh):
-    """Our attention over ranks against torch's context parallelism; the relative error."""
+    """Our attention over ranks, and torch's context parallelism: both errors against float64."""
     from torch.distributed.tensor.experimental import context_parallel
 
     whole = [normal(3, 1, 2, 16, 4)[i] for i in range(3)]

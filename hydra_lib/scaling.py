@@ -164,8 +164,9 @@ def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -
     since of many saturated rows the few with a near tie make the mean.
 
     ``scores`` is (…, n); the three results are (…), in the same dtype. Errors as
-    :func:`hydra_lib.boltzmann.probabilities`, and ValueError for τ = 0, where the norms have no
-    finite value. Cost: n² numbers and, for the spectral norm, about n³ operations a row.
+    :func:`hydra_lib.boltzmann.probabilities`, and ValueError for τ = 0, where a row with
+    ties has no finite norms. Cost: n² numbers and, for the spectral norm, about n³ operations
+    a row.
 
     >>> entropy, frobenius, spectral = saturation(torch.tensor([0.0, 0.0]))
     >>> entropy.exp(), frobenius, spectral
@@ -173,7 +174,9 @@ def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -
     """
     row_entropy = entropy(scores, tau)  # refuses bad input
     if (torch.as_tensor(tau) == 0).any():
-        raise ValueError("tau must lie in (0, ∞], got 0: a frozen row has no finite Jacobian")
+        raise ValueError(
+            "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian"
+        )
     # The norms have no 16-bit version.
     J = jacobian(scores.to(torch.promote_types(scores.dtype, torch.float32)), tau)  # (..., n, n)
     norms = (torch.linalg.matrix_norm(J, order).to(scores.dtype) for order in ("fro", 2))

@@ -301,7 +301,7 @@ def test_scaling_holds_back_saturation():
         (
             lambda: saturation(torch.zeros(3), 0.0),
             ValueError,
-            "tau must lie in (0, ∞], got 0: a frozen row has no finite Jacobian",
+            "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian",
         ),
         (lambda: saturation(torch.zeros(3), -1.0), ValueError, "tau must lie in [0, ∞], got -1.0"),
     ],

@@ -315,7 +315,7 @@ def expect_setting(page, name, product, levels=3, addition=1):
     expect(saving).to_contain_text(end)
     left = 100 * (rank / 8) ** levels
     expect(page.locator(".hydra-eighths figcaption")).to_have_text(
-        re.compile(rf"left: {re.escape(f'{left:.3g}')}\\s% of the square")
+        re.compile(rf"left: {re.escape(f'{left:.3g}')}\s% of the square")
     )
 
     # All of this has been waited for above.
