@@ -147,6 +147,8 @@ def test_bars_and_marks_stand_on_one_scale(widget_page, width):
     left, right = loops["track"][0] + thumb / 2, loops["track"][1] - thumb / 2
     labels = [(float(text.replace("k", "000")), x) for text, x in axis["labels"]]
     assert [factor for factor, _ in labels] == [0.1, 1, 10, 100, 1000, 10_000]
+    lines = page.locator(".hydra-guesses-made").get_attribute("style")
+    assert lines == f"--decades:5;--one:{100 * share(1):g}%"  # between labels one step each
     for factor, x in labels:
         assert x == pytest.approx(left + share(factor) * (right - left), abs=0.6)
     # A guess that is right has its mark where the bar ends: a press there changes nothing.
@@ -182,6 +184,7 @@ def test_guesses_by_mouse_and_by_keys(widget_page):
 @browser
 def test_a_kernel_that_was_not_run_says_so(widget_page):
     page = widget_page(made(looked=True))
+    expect(page.get_by_role("radio", name="16", exact=True)).to_be_checked()
     expect_rows(page, ("400 ×", " you: 1 ×"), ("0.800 ×", " you: 1 ×"))
     page.get_by_role("radio", name="1,024").click()
     expect_rows(page, ("not run", ""), ("0.200 ×", " you: 1 ×"))
