@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import math
 import random
 import re
 import statistics
@@ -402,6 +403,27 @@ SECOND = (
     "compute. The roof allows 26.6 ns. Largest relative error against float64: 0.00310. "
     "Most memory held beside the inputs: 12.3 MB."
 )
+
+
+@browser
+def test_bars_over_a_wide_range_are_logarithmic_and_say_so(widget_page):
+    record = small_record()
+    record["rows"][0] = a_row("ladder", "first", SIZE, 0.8)  # beside 2 and 1 ms
+    page = widget_page(ExplorerWidget({"x": record}))
+    expect(page.locator("caption")).to_have_text(
+        "B = 1, h = 2, T = 64, head_dim = 16, bfloat16, forward; fastest first, "
+        "bars by the logarithm"
+    )
+    low, high = math.log(1e-3 / 1.3), math.log(0.8 * 1.3)
+    for i, seconds in enumerate((1e-3, 2e-3, 0.8)):
+        heat = 100 * (math.log(seconds) - low) / (high - low)
+        expect(cells(page, i).first).to_have_attribute("style", bar(heat))
+    select(page, "Show").select_option("speed")
+    expect(page.locator("caption")).to_contain_text("bars by the logarithm")
+    select(page, "Ratio to").select_option("second")
+    select(page, "Show").select_option("ratio")  # 1.8, 1 and 1 / 4.5: in proportion
+    expect(page.locator("caption")).to_have_text(re.compile("fastest first$"))
+    expect(cells(page, 0).nth(2)).to_have_attribute("style", bar(100))
 
 
 @browser

@@ -1,3 +1,4 @@
+import { axisOf, scale } from "./chart.js";
 import { drawLines, drawRoof, quantity } from "./explorer_chart.js";
 import {
   CHOICES, compared, percent, placeOf, provenance, sentence, SPEED, three, TIME, timeText, unitFor, view,
@@ -101,15 +102,17 @@ function listRows(place, shown, show, pick) {
   }, el("span", {}, i + 1), " ", kernel));
   const size = ["B", "h", "d_model", "m", "k", "n", "T", "head_dim"]
     .filter((key) => taken[key] !== null).map((key) => `${key} = ${taken[key]}`);
-  const grid = table(`${[...size, taken.dtype, taken.pass].join(", ")}; fastest first`,
+  const values = lines.map((one) => quantity(show, rows, one, taken.reference));
+  // Over a wide range a bar in proportion would show one kernel, and nothing of the others.
+  const axis = axisOf(values.filter((value) => value > 0), 12);
+  const length = axis.log ? scale(axis, 0, 1) : (value) => value / Math.max(...values.filter(Number.isFinite));
+  const grid = table(`${[...size, taken.dtype, taken.pass].join(", ")}; fastest first${axis.log ? ", bars by the logarithm" : ""}`,
     lines.length, 4, (i) => buttons[i]);
   columnHeads(grid, "kernel", ["", "", "", ""]);
   const heads = [["time", "p20–p80"], [speed, "GB/s"], ["ratio", "how"], ["of roof", "bound"]];
   const row = grid.root.querySelector("thead tr");
   row.replaceChildren(row.firstChild, ...heads.map((words) => el("th", { scope: "col" }, ...two(...words))));
 
-  const values = lines.map((one) => quantity(show, rows, one, taken.reference));
-  const most = Math.max(...values.filter(Number.isFinite));
   lines.forEach((one, i) => {
     const ratio = compared(rows, one.kernel, taken.reference);
     const roof = placeOf(record, one);
@@ -122,7 +125,7 @@ function listRows(place, shown, show, pick) {
     cells[3].append(...two(roof ? percent(roof.share) : "–", roof ? roof.bound : "–"));
     const bar = cells[["time", "speed", "ratio"].indexOf(show)];
     bar.classList.add("hydra-bar");
-    heat(bar, Number.isFinite(values[i]) ? values[i] / most : 0);
+    heat(bar, Number.isFinite(values[i]) ? length(values[i]) : 0);
     grid.rows[i].addEventListener("click", () => pick(one.kernel));
   });
   place.replaceChildren(grid.root);
