@@ -85,8 +85,8 @@ EVERY = {
         (
             lambda: HeadViewerWidget(heads=1),
             TypeError,
-            "HeadViewerWidget has no heads; it has model, text, layer, head, position, off, seed, "
-            "name",
+            "HeadViewerWidget has no heads; it has model, text, layer, head, position, guesses, "
+            "off, seed, name",
         ),
         (
             lambda: TemperatureWidget([1], name="my widget"),
