@@ -50,14 +50,19 @@ def made(**settings):
             "rows must be paired with one reference, got ['all at once', 'fused']",
         ),
         (
+            lambda: GuessWidget([*ROWS, row("loops", 16, 1 / 300)], ""),  # of another pass
+            ValueError,
+            "rows must be one a kernel and T, got two loops at 16",
+        ),
+        (
             lambda: GuessWidget([row("loops", 16, 1 / 20_000)], ""),
             ValueError,
-            "ratios must lie on the axis of the widget, got 5e-05",
+            "ratios must lie between 0.0001 and 10, got 5e-05",
         ),
         (
             lambda: GuessWidget([row("loops", 16, 11.0)], ""),
             ValueError,
-            "ratios must lie on the axis of the widget, got 11",
+            "ratios must lie between 0.0001 and 10, got 11",
         ),
         (lambda: made(guesses=[1.0]), SettingError, "guesses must be 2 factors, got 1"),
         (

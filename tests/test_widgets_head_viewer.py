@@ -77,7 +77,7 @@ def huge():
         (
             {"guesses": ["?"] * 11 + ["bracket, hard"]},
             ValueError,
-            "guesses must be a row of at most 99, each told or ? or previous or induction or "
+            "guesses must be a row of at most 10000, each told or ? or previous or induction or "
             "bracket or entity or nothing, got ['?', '?', '?', '?', '?', '?', ...]",
         ),
     ],
@@ -85,6 +85,10 @@ def huge():
 def test_bad_settings(setting, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         HeadViewerWidget(**setting)
+
+
+def test_a_model_of_many_heads_has_a_guess_for_each():
+    assert HeadViewerWidget(small(layers=26)).guesses == ["told"] * 104
 
 
 def test_bad_changes():

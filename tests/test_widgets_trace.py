@@ -339,6 +339,23 @@ def test_a_given_number_takes_no_step_and_a_later_one_does(widget_page):
 
 
 @browser
+def test_without_a_mask_there_is_no_third_step(widget_page):
+    page = widget_page(TraceWidget(Q, K, V, step=3))
+    expect_done(page, "scaled", None)
+
+
+@browser
+def test_a_step_by_key_wins_over_the_pointer(widget_page):
+    page = widget_page(TraceWidget(Q, K, V, MASK, step=1, cell="scores.1.1"))
+    steps = expect_tables(page, MASK, None, "√2")
+    page.get_by_role("radio", name="1 compare").focus()
+    table_of(page, "q").locator("button").first.hover()
+    expect_explained(page, steps, "q", 0, 0)
+    page.keyboard.press("ArrowRight")
+    expect_explained(page, steps, "scaled", 0, 0)
+
+
+@browser
 def test_links(widget_page):
     page = widget_page(TraceWidget(Q, K, V, MASK), fragment="#trace.cell=weights.2.1")
     steps = expect_tables(page, MASK, None, "√2")

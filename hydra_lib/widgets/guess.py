@@ -24,8 +24,9 @@ class GuessWidget(Widget):
     ``guesses`` are factors from 0.1 to 10,000, one for each kernel but the reference, in the order
     of the rows; ``T`` is the length; ``looked`` whether what was measured is shown.
 
-    Raises ValueError for rows without a reference or with two, for a factor outside the axis, and
-    for other settings.
+    Raises TypeError for rows that are no list; ValueError for rows without a reference or with
+    two, for two rows of one kernel and length, for a factor outside the axis, and for other
+    settings.
     """
 
     _esm = bundle("guess_widget.js")
@@ -47,11 +48,15 @@ class GuessWidget(Widget):
             raise ValueError(f"rows must be paired with one reference, got {references}")
         times: dict[str, dict[str, float]] = {}
         for row in paired:
-            times.setdefault(row["kernel"], {})[str(row["T"])] = 1 / row["ratio"]
+            own, T = times.setdefault(row["kernel"], {}), str(row["T"])
+            if T in own:
+                raise ValueError(f"rows must be one a kernel and T, got two {row['kernel']} at {T}")
+            own[T] = 1 / row["ratio"]
         factors = [{"kernel": kernel, "times": own} for kernel, own in times.items()]
         outside = [x for own in times.values() for x in own.values() if not LEAST < x < MOST]
         if outside:
-            raise ValueError(f"ratios must lie on the axis of the widget, got {1 / outside[0]:.3g}")
+            ends = f"{1 / MOST:g} and {1 / LEAST:g}"
+            raise ValueError(f"ratios must lie between {ends}, got {1 / outside[0]:.3g}")
         start: dict[str, Any] = {"guesses": [1.0] * len(factors), "T": paired[0]["T"]}
         given = {"about": about, "reference": references[0], "factors": factors}
         super().__init__(**given | start | traits)

@@ -16,6 +16,7 @@ __all__ = ["HeadViewerWidget"]
 
 LONGEST = 48  # what the model was trained on
 INDEX = {"low": 0, "high": 99, "whole": True}
+MOST_HEADS = 100 * 100
 NAMED = [role for role in ROLES if "," not in role]  # hard cases are no role
 DOCUMENT = "^gmGgmhDl[ao]lfcpo*Di*Dlf(m{sq}mh)fcpo(f"
 
@@ -52,7 +53,7 @@ class HeadViewerWidget(Widget):
     position = Setting(0, low=0, high=LONGEST - 1, whole=True)
     off = Setting(False, options=(True, False))
     seed = Setting(0, low=0, high=2**32 - 1, whole=True)
-    guesses = Setting(["told"], options=("told", "?", *NAMED, "nothing"), shape=(99,))
+    guesses = Setting(["told"], options=("told", "?", *NAMED, "nothing"), shape=(MOST_HEADS,))
 
     def __init__(self, model=None, text=DOCUMENT, layer=None, head=None, position=None, **traits):
         check_document(text)

@@ -48,6 +48,7 @@ function render({ model, el: root }) {
   const walk = (step) => {
     const [, name] = VERBS[step - 1];
     const { i, j } = parse(model.get("cell") || "scores.1.1");
+    hovered = undefined;
     const [row, column] = [i, j].map((at, axis) => 1 + Math.min(at, size[name][axis] - 1));
     update(model, { step, cell: `${name}.${row}.${column}` });
   };
@@ -99,7 +100,8 @@ function render({ model, el: root }) {
     const chosen = parse(cell);
     const { text, made } = cell === "" ? { text: "Point at a number to see what made it.", made: [] }
       : explain(chosen, matrices, mask, divisor);
-    const done = Math.max(model.get("step"), cell === "" ? 0 : stepOf(chosen.name));
+    const step = model.get("step") === 3 && !mask ? 2 : model.get("step"); // without a mask there is no third
+    const done = Math.max(step, cell === "" ? 0 : stepOf(chosen.name));
     steps.set(String(done));
     for (const { name, root: grid, cells, dots, buttons, rest } of tables) {
       grid.querySelector("caption").textContent = captions[name];
