@@ -2,7 +2,7 @@ import { scale, ticks } from "./chart.js";
 import { divisors, headsOverRanks, prefixed, refused, seconds, speedups } from "./costs.js";
 import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
-import { el, field, follow, number, slider, svg, swatch, table, update } from "./ui.js";
+import { brief, el, field, follow, line, number, slider, svg, swatch, table, text, update } from "./ui.js";
 
 const MACHINES = 4; // drawn in one row; of more, the last says how many
 const HEADS = 5; // of one machine
@@ -62,7 +62,7 @@ function render({ model, el: root }) {
     }
     const cost = headsOverRanks(dModel, T, P);
     const time = seconds(cost, rate, bandwidth);
-    const percent = `${number(Number((100 * time.share).toPrecision(3)))} %`;
+    const percent = `${brief(100 * time.share)} %`;
     caption.textContent = `${grouped(heads)} heads on ${many(P, "rank")}, apart until W_O`;
     machines.replaceChildren(...cards(P, heads));
     sum.textContent = P === 1 ? "the sum over heads; nothing to send"
@@ -112,8 +112,6 @@ function speedup() {
   const caption = el("figcaption", {}, "times as fast as one rank, over ranks; dashed: as many times as ranks");
   const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" });
   const root = el("figure", { class: "hydra-figure hydra-plot hydra-wide" }, caption, plot);
-  const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
-  const text = (x, y, anchor, value) => svg("text", { x, y, "text-anchor": anchor }, grouped(value));
   const draw = (points, chosen) => {
     const most = points.at(-1).ranks;
     const across = { low: 1, high: Math.max(2, most), log: true };
@@ -121,8 +119,8 @@ function speedup() {
     const [x, y] = [scale(across, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
     plot.replaceChildren(
       ...ticks(up, 4).flatMap((times) => [
-        line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, "end", times)]),
-      ...ticks(across, 6).map((ranks) => text(x(ranks), BOTTOM + 15, "middle", ranks)),
+        line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, grouped(times), "end")]),
+      ...ticks(across, 6).map((ranks) => text(x(ranks), BOTTOM + 15, grouped(ranks), "middle")),
       line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),
       line(x(1), y(1), x(most), y(most), "hydra-rule"),
       svg("polyline", { class: "hydra-line", points: points.map((p) => `${x(p.ranks)},${y(p.times)}`).join(" ") }),

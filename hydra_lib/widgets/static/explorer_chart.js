@@ -1,13 +1,11 @@
 // The two charts of measured results: under the roof, and along an axis.
 import { apart, axisOf, columns, scale, ticks } from "./chart.js";
 import { compared, fastestFirst, placeOf, series, speedText, SPEED, three, TIME, unitFor } from "./records.js";
-import { svg } from "./ui.js";
+import { line, svg, text } from "./ui.js";
 
 const [WIDTH, HEIGHT] = [340, 250];
 const [LEFT, RIGHT, TOP, BOTTOM] = [42, WIDTH - 32, 24, HEIGHT - 36];
 
-const text = (x, y, words, anchor, more = {}) => svg("text", { x, y, "text-anchor": anchor, ...more }, words);
-const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
 const plain = (x) => (x === 0 || (x >= 1e-3 && x < 1e5) ? String(x) : x.toExponential(0).replace("e+", "e").replace("-", "−"));
 
 /** Values whose labels do not run into each other; of those that would, the largest. */

@@ -2,7 +2,7 @@ import { descend, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
 import { arc } from "./sentence.js";
 import {
-  columnHeads, css, el, follow, heat, number, pills, slider, svg, swatch, table, update,
+  brief, columnHeads, css, el, follow, heat, pills, slider, svg, swatch, table, update,
 } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
@@ -106,7 +106,7 @@ function render({ model, el: root }) {
     });
     const strongest = Math.max(...push.map(Math.abs));
     const rising = words[push.indexOf(Math.max(...push))];
-    summary.textContent = `Loss ${number(Number(loss.toPrecision(3)))}. `
+    summary.textContent = `Loss ${brief(loss)}. `
       + (strongest < 0.005 ? "No score is pushed by as much as 0.005: " + (loss > 0.005
         ? "the row is sure, and wrong, and hardly learns." : "there is little left to learn.")
         : `The step would raise “${rising}” most, and takes from the others what it gives: the pushes sum to 0.`);

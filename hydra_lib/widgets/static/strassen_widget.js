@@ -4,7 +4,7 @@ import {
 } from "./bilinear.js";
 import { scale, ticks } from "./chart.js";
 import { withinLimits } from "./limits.js";
-import { columnHeads, el, follow, number, pills, slider, svg, table, update } from "./ui.js";
+import { brief, columnHeads, el, follow, line, number, pills, slider, svg, table, text, update } from "./ui.js";
 
 const AUTHORS = { naive: "naive", strassen: "Strassen 1969", winograd: "Winograd's form" };
 const QUANTITIES_COUNTED = ["multiplications", "additions", "cost"];
@@ -154,7 +154,7 @@ function work() {
     svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" }, svg("rect", { width: 1, height: 1, class: "hydra-saved" }), path));
   const draw = (rank, levels, share) => {
     const drawn = Math.min(levels, DRAWN);
-    caption.textContent = `multiplications left: ${number(Number((100 * share).toPrecision(3)))}\u00a0% of the square`;
+    caption.textContent = `multiplications left: ${brief(100 * share)}\u00a0% of the square`;
     const gap = 0.004 * (levels > 0) * (drawn < 3);
     path.setAttribute("d", kept(rank, drawn).map(([x, y, w, h]) =>
       `M${x + gap} ${y + gap}h${w - 2 * gap}v${h - 2 * gap}h${2 * gap - w}z`).join(""));
@@ -170,16 +170,14 @@ function costs(deepest) {
   const root = el("figure", { class: "hydra-figure hydra-plot hydra-wide" }, caption, plot);
   const up = { low: 0.15, high: 4, log: true };
   const [x, y] = [scale({ low: 0, high: deepest }, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
-  const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
-  const text = (at, from, anchor, value) => svg("text", { x: at, y: from, "text-anchor": anchor }, value);
   const curve = (ratios, kind) => svg("polyline", {
     class: kind, points: ratios.map((ratio, l) => `${x(l).toFixed(1)},${y(ratio).toFixed(1)}`).join(" "),
   });
   const draw = (ratios, products, levels) => plot.replaceChildren(
     ...ticks(up, 5).flatMap((ratio) => [
       line(LEFT, y(ratio), RIGHT, y(ratio), ratio === 1 ? "hydra-base" : "hydra-grid"),
-      text(LEFT - 6, y(ratio) + 4, "end", ratio)]),
-    ...ratios.map((_, l) => (l % 2 ? "" : text(x(l), BOTTOM + 15, "middle", l))),
+      text(LEFT - 6, y(ratio) + 4, ratio, "end")]),
+    ...ratios.map((_, l) => (l % 2 ? "" : text(x(l), BOTTOM + 15, l, "middle"))),
     curve(products, "hydra-rule hydra-open"), curve(ratios, "hydra-line"),
     svg("circle", { class: "hydra-dot", r: 6, cx: x(levels), cy: y(ratios[levels]) }),
   );

@@ -1,6 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { sweep, tilesOf } from "./tiles.js";
-import { columnHeads, css, el, follow, number, slider, swatch, table, update } from "./ui.js";
+import { brief, columnHeads, css, el, follow, slider, swatch, table, update } from "./ui.js";
 
 function render({ model, el: root }) {
   const words = model.get("words");
@@ -68,9 +68,9 @@ function render({ model, el: root }) {
     if (!now) return [memory];
     const i = now.rows.at(-1);
     const { scale, l, m } = rows[i];
-    const kept = scale === 1 ? "the maximum stayed, so nothing is rescaled" : `the maximum rose to ${short(m)}, so the older sum and mixture are multiplied by ${number(Number(scale.toPrecision(3)))}`;
+    const kept = scale === 1 ? "the maximum stayed, so nothing is rescaled" : `the maximum rose to ${short(m)}, so the older sum and mixture are multiplied by ${brief(scale)}`;
     const part = now.columns[0] === 0 ? "its first tile" : kept;
-    return [el("strong", {}, words[i]), `: ${part}. Its mixture is o / l with l = ${number(Number(l.toPrecision(3)))}. `
+    return [el("strong", {}, words[i]), `: ${part}. Its mixture is o / l with l = ${brief(l)}. `
       + memory];
   }
 }

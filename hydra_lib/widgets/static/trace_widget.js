@@ -1,11 +1,10 @@
 import { trace } from "./attention.js";
 import { withinLimits } from "./limits.js";
-import { columnHeads, css, el, follow, heat, number, pills, roving, swatch, table, update } from "./ui.js";
+import { brief, columnHeads, css, el, follow, heat, number, pills, roving, swatch, table, update } from "./ui.js";
 
 const LABELS = { q: "Q", kT: "Kᵀ", v: "V" };
 const ALL = -1; // the whole row or column
 const VERBS = [["compare", "scores"], ["scale", "scaled"], ["mask", "masked"], ["normalize", "weights"], ["mix", "output"]];
-const three = (x) => number(Number(x.toPrecision(3)));
 
 /** The step that makes a table, counted from 1; 0 for what is given. */
 const stepOf = (name) => 1 + VERBS.findIndex(([, made]) => made === name);
@@ -110,7 +109,7 @@ function render({ model, el: root }) {
       dots.forEach((dot, i) => dot.style.setProperty("--paint", css(matrices[name][i])));
       matrices[name].forEach((row, i) => row.forEach((x, j) => {
         const picked = name === chosen.name && i === chosen.i && j === chosen.j;
-        buttons[i][j].textContent = three(x);
+        buttons[i][j].textContent = brief(x);
         buttons[i][j].setAttribute("aria-label", `${at(name, i, j)} = ${number(x)}`);
         buttons[i][j].setAttribute("aria-current", picked);
         if (picked && hovered === undefined) rest(buttons[i][j]);

@@ -20,6 +20,9 @@ export function number(x) {
   return text.replaceAll("-", "−");
 }
 
+/** The same with three digits, for where the eye compares. */
+export const brief = (x) => number(Number(x.toPrecision(3)));
+
 /** A labelled native range input. JupyterLab takes the arrow keys unless the input says no. */
 export function slider(label, { min, max, step = 1 }, onInput) {
   const input = el("input", {
@@ -163,6 +166,9 @@ export function svg(tag, attributes = {}, ...children) {
   node.append(...children);
   return node;
 }
+
+export const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
+export const text = (x, y, words, anchor, more = {}) => svg("text", { x, y, "text-anchor": anchor, ...more }, words);
 
 /** Follow a model's traits: `draw` runs now and once a frame in which any of them changed. */
 export function follow(model, names, draw) {
