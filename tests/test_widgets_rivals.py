@@ -177,6 +177,31 @@ def test_what_is_drawn_is_what_is_said(widget_page, width):
     assert curves[0][50] == pytest.approx([63, TALL + 26 - TALL * p[1]], abs=0.06)
     assert curves[1][0] == pytest.approx(middle, abs=0.06)
     assert curves[1][-1] == pytest.approx([216, TALL + 26], abs=0.06)
+    # The line runs from the foot to the edge; beside it all its entropies, from foot to top.
+    upright = page.locator(".hydra-simplex line.hydra-rule").first
+    ends = [float(upright.get_attribute(name)) for name in ("x1", "y1", "x2", "y2")]
+    assert ends == pytest.approx([63, TALL + 26 - TALL * 0.5, 63, TALL + 26])
+    points = page.locator(".hydra-measure").get_attribute("points").split(" ")
+    measured = [tuple(map(float, point.split(","))) for point in points]
+    assert len(measured) == 81
+    for share, (x, y) in zip((0, 0.5, 1), measured[::40], strict=True):
+        q = [(1.5 - share / 2) / 2, share / 2, (0.5 - share / 2) / 2]
+        S = -sum(w * math.log(w) for w in q if w)
+        beside = [236 + 78 * S / math.log(3), TALL + 26 - TALL * share / 2]
+        assert [x, y] == pytest.approx(beside, abs=0.06)
+    shades = page.locator(".hydra-rivals td.hydra-heat").evaluate_all(
+        "all => all.map(cell => parseFloat(cell.style.getPropertyValue('--heat')))"
+    )
+    assert shades == pytest.approx([100 * w for w in (*own, *p)], abs=0.051)
+    # Each contour holds the distributions of one entropy, at even steps of it.
+    levels = page.evaluate("""[...document.querySelectorAll(".hydra-contour")].map((one) =>
+        one.getAttribute("points").split(" ").map((point) => point.split(",").map(Number))[0])""")
+    for i, (x, y) in enumerate(levels, start=1):
+        middle = (TALL + 26 - y) / TALL
+        q = [(2 - (x - 12) / 102 - middle) / 2, middle, ((x - 12) / 102 - middle) / 2]
+        S = -sum(w * math.log(w) for w in q if w > 0)
+        assert pytest.approx(i * math.log(3) / 7, abs=0.01) == S or min(q) < 0.001
+    assert len(levels) == 6
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

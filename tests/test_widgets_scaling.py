@@ -139,16 +139,12 @@ def test_the_sample_has_the_predicted_moments():
     assert len(samples) == len(cases)  # another seed is another sample
 
 
-def test_histogram_and_axis():
+def test_histogram_and_density():
     generator = torch.Generator().manual_seed(5)
     xs = (3 * torch.randn(500, generator=generator, dtype=torch.float64)).tolist()
     (got,) = numbers(in_javascript("scaling.js", "m.histogram(c, -4, 4, 16)", [xs]))
     edges = torch.linspace(-4, 4, 17, dtype=torch.float64)
     assert got == torch.histogram(torch.tensor(xs, dtype=torch.float64), edges).hist.tolist()
-    cases = [0.01, 1.0, 64.0, 512.0, 50688.0]
-    reach = numbers(in_javascript("scaling.js", "m.reach(c)", cases))
-    for variance, half in zip(cases, reach, strict=True):
-        assert half / 4 < 3.5 * math.sqrt(variance) <= half
     at = [[x, {"mean": 0.3, "variance": 2.5}] for x in (-2.0, 0.0, 0.3, 5.0)]
     density = numbers(in_javascript("scaling.js", "m.normalDensity(c[0], c[1])", at))
     normal = torch.distributions.Normal(0.3, math.sqrt(2.5))
@@ -162,8 +158,9 @@ def test_histogram_and_axis():
 def cells(page, caption):
     table = page.locator("table", has=page.locator(f"caption:text-is('{caption}')"))
     return [
-        [float(t.replace("−", "-")) for t in row.locator("td").all_inner_texts() if t]
-        for row in table.locator("tbody tr").all()
+        [0.0 if t == "<.001" else float(t.replace("−", "-")) for t in row]
+        for row in (line.locator("td").all_inner_texts() for line in table.locator("tr").all())
+        if row and row != [""]
     ]
 
 
@@ -176,43 +173,51 @@ def drawings(d, mu_q, mu_k, sigma, seed):
     return [torch.tensor(scores, dtype=torch.float64) for scores in got]
 
 
-def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, scaled=False, seed=0):
+def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
     """Everything on the page is the library's result for this setting, to the digits shown."""
     drawn(page)
-    many, few = (x / (math.sqrt(d) if scaled else 1) for x in drawings(d, mu_q, mu_k, sigma, seed))
     raw = scaling.dot_product_moments(d, mu_q, mu_k, sigma, sigma)
     within = scaling.dot_product_moments(d, mu_q, 0, sigma, sigma).variance
-    divisor = math.sqrt(d) if scaled else 1
-    predicted = [raw.mean / divisor, raw.variance / divisor**2]
-    measured = scaling.measure_moments(many)
-    shown = cells(page, "Mean and variance of a score")
-    assert shown[0] == pytest.approx(predicted, rel=5e-3)
-    assert shown[1] == pytest.approx([measured.mean, measured.variance], rel=5e-3, abs=1e-12)
     row = cells(page, "One row of attention: 8 keys, one query")
-    assert [r[0] for r in row] == pytest.approx(few.tolist(), rel=5e-3)
-    assert [r[1] for r in row] == pytest.approx(boltzmann.probabilities(few).tolist(), rel=5e-3)
-    left = scaling.saturation(few)
-    expected = [left.entropy.item(), left.entropy.exp().item(), left.frobenius.item()]
-    spread = [x for (x,) in cells(page, "How open this row still is")]
-    assert spread == pytest.approx(expected, rel=5e-3, abs=1e-300)
+    facts = cells(page, "A score, and this row")
+    said = []
+    for which, divisor in enumerate((1, math.sqrt(d))):
+        many, few = (x / divisor for x in drawings(d, mu_q, mu_k, sigma, seed))
+        measured, left = scaling.measure_moments(many), scaling.saturation(few)
+        used = left.entropy.exp().item()
+        variance = raw.variance / divisor**2
+        expected = [raw.mean / divisor, measured.mean, variance, measured.variance]
+        expected += [within / divisor**2, used, left.frobenius.item()]
+        assert [f[which] for f in facts] == pytest.approx(expected, rel=5e-3, abs=1e-12)
+        assert [r[2 * which] for r in row] == pytest.approx(few.tolist(), rel=5e-3)
+        weights = boltzmann.probabilities(few).tolist()
+        assert [r[2 * which + 1] for r in row] == pytest.approx(weights, abs=5.1e-4)
+        said += [variance, used] if which else [d, variance, used, 8]
+        # The bars hold every score that the caption does not leave out.
+        lane = page.locator(".hydra-histogram").nth(which)
+        caption = lane.locator("figcaption").inner_text()
+        outside = re.search(r", ([\d,]+) of them beyond$", caption)
+        assert caption.startswith(f"{['q·k', 'q·k / √d_k'][which]}: 2,000 scores")
+        far = (many - raw.mean / divisor + 24) / 48
+        beyond = ((far < 0) | (far >= 1)).sum().item()
+        assert beyond == (int(outside[1].replace(",", "")) if outside else 0)
+        # One scale for bars and curve: both end under the top, and as high as they should.
+        bars = lane.locator("rect").evaluate_all("all => all.map(r => r.height.baseVal.value)")
+        counts = torch.histc(far[(far >= 0) & (far < 1)], 96, 0, 1)
+        top = max(counts.max().item(), 1000 / math.sqrt(2 * math.pi * variance))
+        assert bars == pytest.approx((116 * counts / top).tolist(), abs=1e-3)
+        points = lane.locator("polyline").get_attribute("points").split(" ")
+        x, y = points[120].split(",")
+        peak = 1000 / math.sqrt(2 * math.pi * variance)
+        assert (x, float(y)) == ("240", pytest.approx(120 - 116 * peak / top, abs=0.051))
+    shares = page.locator(".hydra-frozen td.hydra-bar").evaluate_all(
+        "all => all.map(cell => parseFloat(cell.style.getPropertyValue('--heat')))"
+    )
+    assert shares[1::2] == pytest.approx([100 * w for w in weights], abs=0.051)
+    assert sum(shares[::2]) == pytest.approx(100, abs=0.4)
     sentence = page.locator(".hydra-summary").inner_text().replace("−", "-")
-    said = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", sentence)]
-    assert said == pytest.approx(
-        [predicted[1], shown[1][1], within / divisor**2, spread[1], 8, spread[2]], rel=5e-3
-    )
-    # The bars hold every score that the caption does not leave out.
-    outside = re.search(r"; (\d+) lie", page.locator("figcaption").inner_text())
-    bars = page.locator(".hydra-counts rect").evaluate_all(
-        "rects => rects.map(r => r.height.baseVal.value)"
-    )
-    assert max(bars) > 0
-    low = predicted[0] - float(axis_half(predicted[1]))
-    beyond = ((many < low) | (many >= 2 * predicted[0] - low)).sum().item()
-    assert beyond == (int(outside[1]) if outside else 0)
-
-
-def axis_half(variance):
-    return 4 ** math.ceil(math.log2(3.5 * math.sqrt(variance)) / 2)
+    found = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", sentence)]
+    assert found == pytest.approx(said, rel=5e-3)
 
 
 @browser
@@ -240,12 +245,9 @@ def test_controls_by_keyboard(widget_page):
     page.get_by_label("Mean μ_k").focus()
     page.keyboard.press("End")
     expect_setting(page, d=512, sigma=0.25, mu_k=3)
-    page.get_by_label("divide by √d_k").focus()
-    page.keyboard.press("Space")
-    expect_setting(page, d=512, sigma=0.25, mu_k=3, scaled=True)
     page.get_by_role("button", name="draw again").focus()
     page.keyboard.press("Enter")
-    expect_setting(page, d=512, sigma=0.25, mu_k=3, scaled=True, seed=1)
+    expect_setting(page, d=512, sigma=0.25, mu_k=3, seed=1)
 
 
 @browser
@@ -268,14 +270,12 @@ def test_controls_by_pointer(widget_page):
     expect_setting(page, d=512, sigma=3)
     drag("Mean μ_q", 1)
     expect_setting(page, d=512, sigma=3, mu_q=3)
-    page.get_by_label("divide by √d_k").click()
-    expect_setting(page, d=512, sigma=3, mu_q=3, scaled=True)
     page.get_by_role("button", name="draw again").click()
-    expect_setting(page, d=512, sigma=3, mu_q=3, scaled=True, seed=1)
+    expect_setting(page, d=512, sigma=3, mu_q=3, seed=1)
     page.wait_for_url("**scaling.seed=1&*")
     page.reload()  # the setting stands in the URL
     page.wait_for_selector("[data-ready=scaling]")
-    expect_setting(page, d=512, sigma=3, mu_q=3, scaled=True, seed=1)
+    expect_setting(page, d=512, sigma=3, mu_q=3, seed=1)
 
 
 @browser
@@ -288,7 +288,7 @@ def test_controls_by_pointer(widget_page):
         "sigma=4",
         "mu_q=-1",
         "mu_k=4",
-        "scaled=1",
+        "scaled=true",
         "seed=1.5",
         "name=x",
     ],

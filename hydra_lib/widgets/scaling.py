@@ -10,8 +10,9 @@ class ScalingWidget(Widget):
     """Widen the heads and watch the scores spread and the softmax saturate.
 
     The entries of q and k are normal with means ``mu_q`` and ``mu_k`` in [0, 3] and standard
-    deviation ``sigma`` in [0.25, 3]; ``d_k`` is a power of two from 1 to 512; ``scaled`` divides
-    the scores by √d_k. The page draws its own sample, the same one for the same ``seed``.
+    deviation ``sigma`` in [0.25, 3]; ``d_k`` is a power of two from 1 to 512. The scores stand
+    side by side as they are and divided by √d_k. The page draws its own sample, the same one for
+    the same ``seed``.
 
     Raises ValueError for a setting outside these ranges.
     """
@@ -22,5 +23,4 @@ class ScalingWidget(Widget):
     sigma = Setting(1.0, low=0.25, high=3)
     mu_q = Setting(0.0, low=0, high=3)
     mu_k = Setting(0.0, low=0, high=3)
-    scaled = Setting(False, options=(True, False))
     seed = Setting(0, low=0, high=2**32 - 1, whole=True)

@@ -95,8 +95,3 @@ export function histogram(xs, low, high, bins) {
 export function normalDensity(x, { mean, variance }) {
   return Math.exp(-((x - mean) ** 2) / (2 * variance)) / Math.sqrt(2 * Math.PI * variance);
 }
-
-/** Half the width of the axis: the power of four that holds 3.5 standard deviations. */
-export function reach(variance) {
-  return 4 ** Math.ceil(Math.log2(3.5 * Math.sqrt(variance)) / 2);
-}
