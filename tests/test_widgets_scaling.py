@@ -196,7 +196,7 @@ def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
         # The bars hold every score that the caption does not leave out.
         lane = page.locator(".hydra-histogram").nth(which)
         caption = lane.locator("figcaption").inner_text()
-        outside = re.search(r", ([\d,]+) of them beyond$", caption)
+        outside = re.search(r", ([\d,]+) beyond$", caption)
         assert caption.startswith(f"{['q·k', 'q·k / √d_k'][which]}: 2,000 scores")
         far = (many - raw.mean / divisor + 24) / 48
         beyond = ((far < 0) | (far >= 1)).sum().item()

@@ -106,7 +106,7 @@ function lane(name) {
     curve.setAttribute("points", points.join(" "));
     const outside = scores.length - counts.reduce((a, b) => a + b, 0);
     caption.textContent = `${name}: ${scores.length.toLocaleString("en")} scores`
-      + (outside ? `, ${outside.toLocaleString("en")} of them beyond` : "");
+      + (outside ? `, ${outside.toLocaleString("en")} beyond` : "");
   };
   return { root, draw };
 }
