@@ -127,6 +127,29 @@ def test_arithmetic_agrees_with_the_library():
     assert seen == len(cases)
 
 
+def test_melting_points_are_where_the_library_s_heat_capacity_peaks():
+    cases = [
+        [1, 0],
+        [2, 0],
+        [3, 1, 0.5, 0, -1],
+        [0, -0.1, -8],
+        [0, -0.002, -10],
+        [0, 0, 0],
+        [5],
+        ["-inf", 1, 0],
+    ]
+    expression = "m.meltingPoints(c.map(real))"
+    got = numbers(in_javascript("boltzmann.js", expression, cases))
+    tau = torch.logspace(-2, 2, 40_001, dtype=torch.float64)[:, None]
+    for case, points in zip(cases, got, strict=True):
+        C = boltzmann.heat_capacity(torch.tensor(extended(case), dtype=torch.float64), tau)
+        inner = (C[1:-1] > C[:-2]) & (C[1:-1] >= C[2:]) & (C[1:-1] > 1e-6)
+        assert points == pytest.approx(tau[1:-1, 0][inner].tolist(), rel=5e-4)
+    assert [len(points) for points in got] == [1, 1, 1, 2, 1, 0, 0, 1]
+    # The first peak of [0, −0.002, −10] lies below the slider; two levels scale with their gap.
+    assert got[1][0] == pytest.approx(2 * got[0][0])
+
+
 def test_slider_reaches_both_ends_and_inverts():
     taus = [0, 0.0105, 0.3, 1, 2.5, 95, "inf", 1e-9, 1e9]
     positions, back, steps = zip(
@@ -273,7 +296,7 @@ def test_what_stands_there(widget_page):
         "and how many of 100 particles stand there"
     )
     expect(page.locator("tbody th")).to_have_text(["E = −s", "p", "of 100"])
-    expect(page.locator(".hydra-note")).to_contain_text("Drag a level up or down.")
+    expect(page.locator(".hydra-note").first).to_contain_text("Drag a level up or down.")
     names = ["mean energy U", "free energy F", "entropy S, in nats", "heat capacity C"]
     for figure, name in zip(page.locator("figure").all(), names, strict=True):
         expect(figure.locator("figcaption")).to_contain_text(name)
@@ -298,6 +321,18 @@ def test_curves_are_the_library_s(widget_page, scores):
         expect(figure.locator("svg")).to_have_attribute("viewBox", "0 0 240 96")
         expect(figure.locator(".hydra-rule")).to_have_attribute("y1", "0")
         expect(figure.locator(".hydra-rule")).to_have_attribute("y2", "96")
+    # A dotted line at each peak of C.
+    C = boltzmann.heat_capacity(row, torch.tensor([[tau_at(x)] for x in range(241)]).double())
+    tops = [x for x in range(2, 239) if C[x - 1] < C[x] >= C[x + 1] and C[x] > 1e-6]
+    marks = page.locator(".hydra-gap")
+    expect(marks).to_have_count(len(tops))
+    for x, mark in zip(tops, marks.all(), strict=True):
+        assert float(mark.get_attribute("x1")) == pytest.approx(6 + x / 240 * 228, abs=1)
+    note = page.locator(".hydra-charts .hydra-note").inner_text()
+    said = "Dotted: C peaks at τ = " if tops else "No peak of C between τ = 0.01 and 100."
+    assert note.startswith(said)
+    if tops:
+        assert float(note.removeprefix(said)[:-1]) == pytest.approx(tau_at(tops[0]), rel=0.05)
     expect_setting(page, 1, scores)
 
 

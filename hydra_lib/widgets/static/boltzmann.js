@@ -35,6 +35,24 @@ export function boltzmann(scores, tau) {
 
 const sum = (xs) => xs.reduce((a, b) => a + b, 0);
 
+/** The temperatures at which C has a peak: on the slider's steps first, then between its neighbours.
+ * @param {number[]} scores */
+export function meltingPoints(scores) {
+  const C = (position) => boltzmann(scores, temperatureAt(position)).C;
+  const steps = Array.from({ length: STEPS + 1 }, (_, position) => C(position));
+  return steps.flatMap((c, at) => {
+    // Next to the ends, 0 and ∞, C may come from a peak that lies beyond the finite steps.
+    if (at < 2 || at > STEPS - 2 || c < 1e-6 || !(c > steps[at - 1] && c >= steps[at + 1])) return [];
+    let [low, high] = [at - 1, at + 1];
+    for (let i = 0; i < 40; i += 1) {
+      const third = (high - low) / 3;
+      if (C(low + third) < C(high - third)) low += third;
+      else high -= third;
+    }
+    return [temperatureAt((low + high) / 2)];
+  });
+}
+
 /** The temperature slider: `STEPS` even steps of log τ, and both ends of (0, ∞) exactly. */
 export const STEPS = 240;
 const PER_DECADE = 60;

@@ -1,7 +1,7 @@
-import { boltzmann, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
+import { boltzmann, meltingPoints, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { levels } from "./levels.js";
 import { withinLimits } from "./limits.js";
-import { choice, el, field, follow, number, optionOf, slider, svg, update } from "./ui.js";
+import { brief, choice, el, field, follow, line, number, optionOf, slider, svg, update } from "./ui.js";
 
 const EXAMPLES = {
   "One clear winner": [3, 1, 0.5, 0, -1],
@@ -49,12 +49,13 @@ function render({ model, el: root }) {
 
   const states = el("div", { class: "hydra-ladder" });
   const charts = Object.keys(QUANTITIES).map(chart);
+  const melts = el("p", { class: "hydra-note hydra-held" });
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" }, temperature.root, typed.root, example.root),
     el("div", { class: "hydra-panels" }, states,
-      el("div", { class: "hydra-charts" }, ...charts.map((one) => one.root))),
+      el("div", { class: "hydra-charts" }, ...charts.map((one) => one.root), melts)),
     summary,
   );
 
@@ -73,7 +74,11 @@ function render({ model, el: root }) {
     if (JSON.stringify(model.get("scores")) !== drawn) {
       drawn = JSON.stringify(model.get("scores"));
       const curve = Array.from({ length: STEPS + 1 }, (_, x) => boltzmann(scores, temperatureAt(x)));
+      const points = meltingPoints(scores);
       for (const one of charts) one.trace(curve, scores);
+      charts.at(-1).mark(points);
+      melts.textContent = points.length === 0 ? "No peak of C between τ = 0.01 and 100."
+        : `Dotted: C peaks at τ = ${points.map(brief).join(" and ")}.`;
     }
     temperature.set(positionOf(tau), number(tau));
     typed.set(number(tau));
@@ -97,11 +102,12 @@ function phase(tau) {
 function chart(quantity) {
   const x = (position) => MARGIN + (position / STEPS) * (WIDTH - 2 * MARGIN);
   let y;
-  const line = svg("polyline", { class: "hydra-line" });
+  const path = svg("polyline", { class: "hydra-line" });
   const dot = svg("circle", { r: 4.5, class: "hydra-dot" });
   const rule = svg("line", { y1: 0, y2: HEIGHT, class: "hydra-rule" });
   const value = el("output", { "data-quantity": quantity });
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, line, rule, dot);
+  const peaks = svg("g");
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, peaks, path, rule, dot);
   const root = el("figure", {}, el("figcaption", {}, QUANTITIES[quantity], value), picture,
     el("div", { class: "hydra-axis", "aria-hidden": "true" },
       ...["0", "0.1", "τ = 1", "10", "∞"].map((t) => el("span", {}, t))));
@@ -117,7 +123,7 @@ function chart(quantity) {
     }
     if (high - low < 1e-12) [low, high] = [low - 1, high + 1];
     y = (v) => HEIGHT - 6 - Math.min(1, Math.max(-1, (v - low) / (high - low))) * (HEIGHT - 12);
-    line.setAttribute("points", points.map((v, i) =>
+    path.setAttribute("points", points.map((v, i) =>
       `${x(i).toFixed(1)},${y(Math.max(v, low - 9 * (high - low))).toFixed(1)}`).join(" "));
   };
   const move = (tau, now) => {
@@ -128,7 +134,9 @@ function chart(quantity) {
     dot.setAttribute("cy", Math.min(HEIGHT - 4, y(now[quantity])));
     value.textContent = number(now[quantity]);
   };
-  return { root, trace, move };
+  const mark = (taus) => peaks.replaceChildren(...taus.map((tau) =>
+    line(x(positionOf(tau)), 0, x(positionOf(tau)), HEIGHT, "hydra-gap")));
+  return { root, trace, move, mark };
 }
 
 /** What a link may ask for; one state at least can be occupied. */
