@@ -14,7 +14,8 @@ PAGES = sorted(Path("_build/html/book").glob("[0-9][0-9]_*.html"))
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SHARES = """() => {
     const height = (selector) => [...document.querySelectorAll(selector)]
-        .filter((part) => part.checkVisibility({ visibilityProperty: true })) // not in a solution still shut
+        // What lies in a solution that is still shut has a height, and is not seen.
+        .filter((part) => part.checkVisibility({ visibilityProperty: true }))
         .reduce((total, part) => total + part.getBoundingClientRect().height, 0);
     const whole = height("article");
     const drawn = ".cell_output img, .cell_output svg:not([data-ready] svg, mjx-container svg)";

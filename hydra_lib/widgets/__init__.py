@@ -15,6 +15,7 @@ from hydra_lib.widgets.head_splitter import HeadSplitterWidget
 from hydra_lib.widgets.head_viewer import HeadViewerWidget
 from hydra_lib.widgets.mask import MaskWidget
 from hydra_lib.widgets.missing_wait import MissingWaitWidget
+from hydra_lib.widgets.pieces import PiecesWidget
 from hydra_lib.widgets.rivals import RivalsWidget
 from hydra_lib.widgets.scaling import ScalingWidget
 from hydra_lib.widgets.sentence import SentenceWidget
@@ -36,6 +37,7 @@ __all__ = [
     "HeadViewerWidget",
     "MaskWidget",
     "MissingWaitWidget",
+    "PiecesWidget",
     "RivalsWidget",
     "ScalingWidget",
     "SentenceWidget",

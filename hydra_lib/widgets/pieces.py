@@ -1,0 +1,40 @@
+"""The widget of a softmax in pieces; its arithmetic is ``static/pieces.js``."""
+
+import math
+
+import traitlets
+
+from hydra_lib import sentence
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
+from hydra_lib.widgets._bundle import bundle
+
+__all__ = ["PiecesWidget"]
+
+N = len(sentence.WORDS)
+SCORES = (sentence.QUERIES @ sentence.KEYS.mT / math.sqrt(2)).tolist()
+
+
+class PiecesWidget(Widget):
+    """Deal the keys of the book's sentence to ranks, and merge what each finds.
+
+    The row of ``word``, 0 to 6, attends to itself and to the words before it. ``cuts`` are six, one
+    for each gap between two words, and say where a rank's keys end; each rank finds the maximum m,
+    the sum l and the mixture o / l of its own keys, and the merge of all is the output.
+
+    Raises ValueError for other settings.
+    """
+
+    _esm = bundle("pieces_widget.js")
+    name = Text("pieces").tag(sync=True)
+    word = Setting(4, low=0, high=N - 1, whole=True)
+    cuts = Setting([False, True, False, False, True, False], options=(False, True), shape=(N - 1,))
+
+    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
+    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
+    scores = Setting(SCORES, low=-100, high=100, shape=(N, N), read_only=True)
+
+    @traitlets.validate("cuts")
+    def _check_cuts(self, proposal):
+        if len(proposal["value"]) != N - 1:
+            raise SettingError(f"cuts must be {N - 1}, got {len(proposal['value'])}")
+        return proposal["value"]

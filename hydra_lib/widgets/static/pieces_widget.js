@@ -1,0 +1,88 @@
+import { withinLimits } from "./limits.js";
+import { finding, merge, slicesOf } from "./pieces.js";
+import { brief, css, el, follow, pills, swatch, update } from "./ui.js";
+
+const placed = (row, items) => items.map((item, j) => {
+  Object.assign(item.style, { gridRow: row, gridColumn: j + 1 });
+  return item;
+});
+
+function render({ model, el: root }) {
+  const words = model.get("words");
+  const values = model.get("values");
+  const scores = model.get("scores");
+  const query = pills("The query of", words.map((word, i) => [String(i), word]), (value) =>
+    update(model, { word: Number(value) }));
+  const cuts = words.slice(1).map((word, j) => el("button", {
+    type: "button", "aria-label": `cut between ${words[j]} and ${word}`,
+    onclick: () => update(model, { cuts: model.get("cuts").map((cut, at) => (at === j ? !cut : cut)) }),
+  }));
+  const paints = values.map((value) => swatch(css(value)));
+  const shares = words.map(() => el("span", { class: "hydra-share" }));
+  const ranks = el("div", { class: "hydra-ranks" });
+  const bar = el("div", { class: "hydra-merged", "aria-hidden": "true" });
+  const outcome = el("p", { class: "hydra-held", style: "--lines:1;--narrow:3" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:9", "aria-live": "polite" });
+  root.classList.add("hydra");
+  root.append(
+    el("div", { class: "hydra-controls hydra-wide-first" }, query.root),
+    el("p", { class: "hydra-note" }, "Press between two words to deal the keys to another rank, or to one less."),
+    el("div", { class: "hydra-words hydra-dealt" },
+      ...placed(1, paints), ...placed(2, words.map((word) => el("span", {}, word))),
+      el("span", { class: "hydra-label" }, "scores of the query with these keys"), ...shares, ...placed("1 / 3", cuts)),
+    el("span", { class: "hydra-label" }, "what each rank finds"), ranks,
+    el("span", { class: "hydra-label" }, "merged: each rank's mixture, as much of it as its part of the sum"), bar,
+    outcome, summary,
+  );
+
+  return follow(model, ["word", "cuts"], () => {
+    const word = model.get("word");
+    query.set(String(word));
+    model.get("cuts").forEach((cut, j) => cuts[j].setAttribute("aria-pressed", cut));
+    scores[word].forEach((score, j) => {
+      shares[j].textContent = j <= word ? signed(score) : "−∞";
+      paints[j].classList.toggle("hydra-none", j > word);
+    });
+    const slices = slicesOf(model.get("cuts"));
+    const found = slices.map((columns) => finding(scores, values, word, columns));
+    const whole = found.reduce(merge);
+    const parts = found.map(({ m, l }) => (l > 0 ? (Math.exp(m - whole.m) * l) / whole.l : 0));
+    ranks.replaceChildren(...found.map((one, r) => {
+      const box = el("div", {}, el("strong", {}, String(r)), paintOf(one),
+        el("span", {}, `m ${signed(one.m)}`), el("span", {}, `l ${one.l.toFixed(2)}`));
+      box.style.gridColumn = `span ${slices[r].length}`;
+      return box;
+    }));
+    bar.replaceChildren(...found.map((one, r) => el("span", {
+      style: `--part:${parts[r]};--paint:${one.l > 0 ? css(mixture(one)) : "transparent"}`,
+    })));
+    const naive = average(found.filter(({ l }) => l > 0).map(mixture));
+    outcome.replaceChildren("output ", painted(mixture(whole)), "; each rank's mixture taken alike instead: ", painted(naive));
+    summary.textContent = told(words[word], whole, parts);
+  });
+}
+
+/** Whose sum is which part of the whole. */
+function told(word, { m, l }, parts) {
+  const idle = parts.flatMap((part, r) => (part === 0 ? [r] : []));
+  const said = parts.flatMap((part, r) => (part > 0 ? [`${percent(part)} from rank ${r}`] : [])).join(", ");
+  return `For “${word}”: the largest score of all is ${signed(m)}, and measured from it the sum is ${brief(l)}. `
+    + `It is made of ${said}.`
+    + (idle.length ? ` What rank${idle.length > 1 ? "s" : ""} ${idle.join(" and ")} found changes nothing: no key there may be seen.` : "")
+    + " Cut elsewhere: the output stays.";
+}
+
+const mixture = ({ l, o }) => o.map((x) => x / l);
+const average = (colours) => colours[0].map((_, c) => colours.reduce((total, one) => total + one[c], 0) / colours.length);
+const paintOf = (one) => (one.l > 0 ? swatch(css(mixture(one))) : el("span", { class: "hydra-swatch hydra-none", "aria-hidden": "true" }));
+const painted = (colour) => el("span", { class: "hydra-term" }, swatch(css(colour)), ` ${vector(colour)}`);
+const signed = (x) => (x === -Infinity ? "−∞" : x.toFixed(1).replace("-", "−"));
+const percent = (part) => (part < 0.001 ? "less than 0.1 %" : `${brief(100 * part)} %`);
+const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
+
+/** A place between any two words is cut or not. */
+function valid(trait, value, initial) {
+  return withinLimits(trait, value, initial) && (trait !== "cuts" || value.length === initial.words.length - 1);
+}
+
+export default { render, valid };
