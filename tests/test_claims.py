@@ -347,6 +347,20 @@ def test_H18():
     for width in (128, 512):
         ratio = {r["T"]: r["ratio"] for r in layers if r["d_model"] == width}
         assert max(ratio.values()) > 1 > ratio[max(ratio)]
+    # Work: of whole layers, at every length.
+    for n, d in itertools.product((1, 16, 512, 4096), (128, 512)):
+        assert sum(HeadConfig(d, 8).flops(n, n).values()) > 4 * n * d**2
+    # Depth: no output of attention waits for another, every state of the recurrence for the last.
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 7, 5, generator=generator, dtype=torch.float64)
+    alone = [scaled_dot_product_attention(row[None], k, v)[0] for row in q]
+    torch.testing.assert_close(torch.stack(alone), scaled_dot_product_attention(q, k, v))
+    W, states = torch.randn(5, 5, generator=generator).double(), [torch.zeros(5).double()]
+    states[0].requires_grad_()
+    for x in v:
+        states.append(torch.tanh(W @ states[-1] + x))
+    (reaching,) = torch.autograd.grad(states[-1].sum(), states[0])
+    assert (reaching != 0).all()
 
 
 def test_H19():
@@ -355,6 +369,14 @@ def test_H19():
         scaled_dot_product_attention(torch.full((1, 3), x).double(), k, v) for x in (-1e-9, 1e-9)
     ]
     assert (near[1] - near[0]).abs().max() < 1e-8  # so a jump of 1 is missed by ½
+    # On average it is met as closely as one likes: two keys, and a query as sharp as needed.
+    x = torch.linspace(-1, 1, 2001, dtype=torch.float64)[:, None]
+    keys = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
+    for sharp in (10, 100, 1000):
+        step = scaled_dot_product_attention(sharp * x, keys, keys.clamp(min=0))
+        missed = (step - (x > 0).double()).abs()
+        assert missed.max() > 0.499
+        assert missed.mean() < 1 / sharp
 
 
 def test_H20():

@@ -40,11 +40,11 @@ def test_softmax_of_a_mean_energy_is_the_library_s():
             torch.tensor(p, dtype=torch.float64), probabilities(SCORES, tau), rtol=1e-9, atol=1e-15
         )
         assert float(found) == pytest.approx(tau, rel=1e-7)
-    # Above the plain average: the same with the scores, and the temperature, turned round.
+    # Above the plain average: the same with the scores turned round.
     turned = numbers(in_javascript("rivals.js", "[m.softmaxOf(-2 - c), m.temperatureOf(-2 - c)]",
                                    energies[:5]))  # fmt: skip
     for (p, tau), (q, found) in zip(got, turned, strict=False):
-        assert (q, float(found)) == (pytest.approx(p[::-1]), pytest.approx(-float(tau)))
+        assert (q, float(found)) == (pytest.approx(p[::-1]), pytest.approx(float(tau)))
 
 
 def sparsemax(scores):
@@ -222,10 +222,10 @@ def test_by_keys_and_by_sliders(widget_page):
     expect(summary).to_have_text("You stand on softmax at τ = ∞: S = 1.099.")
     page.get_by_role("slider", name="Mean energy U").focus()
     press(page, "ArrowRight")
-    expect(summary).to_contain_text("softmax at τ = −66.7")
-    expect(summary).to_contain_text(
-        "U lies above the plain average: here low scores are preferred."
-    )
+    turned = "You stand on softmax (of the scores with their sign turned) at τ = "
+    expect(summary).to_have_text(f"{turned}66.7: S = 1.099.")
+    press(page, "End")
+    expect(summary).to_have_text(f"{turned}0: S = 0.000.")
     press(page, "Home")
     expect(summary).to_have_text("You stand on softmax at τ = 0: S = 0.000.")
     drag(page, "Mean energy U", 0.5)

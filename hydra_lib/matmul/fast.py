@@ -1,6 +1,6 @@
 """Strassen's algorithm made fast: Winograd's form, in place, with a workspace allocated once.
 
-Three decisions carry the speed. Blocks are multiplied by the library that is faster here, see
+Three decisions were made for speed. Blocks are multiplied by the library that is faster here, see
 :mod:`hydra_lib.matmul.blas`. A product that is added to something goes through BLAS's own
 ``C + A·B``, so at the last level four of the seven products cost no addition. And temporaries lie
 in memory as :mod:`hydra_lib.matmul.blocks` lays them, so that adding reads straight on.
@@ -50,10 +50,10 @@ def strassen_fast(
     While OpenBLAS multiplies blocks on several threads, ``torch.get_num_threads()`` is 1.
 
     Integers wrap around exactly as in ``a @ b``. Floating results differ by rounding, whose bound
-    grows up to 4.5-fold per level. A NaN in row i of ``a``, which in ``a @ b`` spoils row i, may
-    here spoil every row at the same place in a block, one in m / 2^L rows; a NaN in column j of
-    ``b`` likewise every such column. So does ∞, as NaN, because ∞ − ∞ arises. Sums of up to 4^L
-    finite entries may overflow.
+    grows per level at least 4.5-fold, and by more where blocks are small. A NaN in row i of ``a``,
+    which in ``a @ b`` spoils row i, may here spoil every row at the same place in a block, one in
+    m / 2^L rows; a NaN in column j of ``b`` likewise every such column. So does ∞, as NaN, because
+    ∞ − ∞ arises. Sums of up to 4^L finite entries may overflow.
 
     Raises TypeError for anything but dense tensors of one number dtype; ValueError for inner sizes
     or leading axes that do not match, two devices, ``out`` of wrong shape or in overlapping memory,

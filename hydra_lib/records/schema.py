@@ -29,7 +29,8 @@ A row with a ``kernel`` is a timing. It is flat, and has all of these fields:
     The kernel it was paired with, whose own row stands in the same group, and quantiles of that
     one's time over this one's: above 1 this one is faster.
 ``spread``
-    Relative half-width of the 95 % interval of the ratio's median, or of the time's.
+    Relative half-width of the 95 % interval of the ratio's median, or of the time's; of fewer than
+    six samples that of their range.
 ``error``
     Largest relative error against float64.
 ``peak_bytes``

@@ -19,10 +19,11 @@ CHARTS = ("roofline", "T", "head_dim", "n")
 
 
 class ExplorerWidget(Widget):
-    """Every timed row of measured records: a table with the fastest first, ratios, and a chart.
+    """Timed rows of measured records: a table with the fastest first, ratios, and a chart.
 
     ``records`` is ``{name: record}`` as :func:`hydra_lib.records.records` gives it, of which the
     page gets what it shows; ``groups`` are the groups to show, the first one first, all if None.
+    Of a kernel that was timed more than once it shows one row: the one paired with the reference.
 
     The other traits choose rows, by the names of their keys: ``record``, ``group``, ``dtype``,
     ``d_model``, ``m``, ``k``, ``n``, ``T``, ``head_dim``, ``B``, ``h``, and ``direction`` for the

@@ -35,15 +35,16 @@ export function boltzmann(scores, tau) {
 
 const sum = (xs) => xs.reduce((a, b) => a + b, 0);
 
-/** The temperatures at which C has a peak: on the slider's steps first, then between its neighbours.
- * @param {number[]} scores */
+/** The temperatures at which C has a peak: first on a grid finer than the slider's steps, since two
+ * may lie close, then between the neighbours there. @param {number[]} scores */
 export function meltingPoints(scores) {
   const C = (position) => boltzmann(scores, temperatureAt(position)).C;
-  const steps = Array.from({ length: STEPS + 1 }, (_, position) => C(position));
+  const steps = Array.from({ length: FINER * STEPS + 1 }, (_, at) => C(at / FINER));
   return steps.flatMap((c, at) => {
     // Next to the ends, 0 and ∞, C may come from a peak that lies beyond the finite steps.
-    if (at < 2 || at > STEPS - 2 || c < 1e-6 || !(c > steps[at - 1] && c >= steps[at + 1])) return [];
-    let [low, high] = [at - 1, at + 1];
+    if (at < 2 * FINER || at > FINER * (STEPS - 2) || c < 1e-6) return [];
+    if (!(c > steps[at - 1] && c >= steps[at + 1])) return [];
+    let [low, high] = [(at - 1) / FINER, (at + 1) / FINER];
     for (let i = 0; i < 40; i += 1) {
       const third = (high - low) / 3;
       if (C(low + third) < C(high - third)) low += third;
@@ -56,6 +57,7 @@ export function meltingPoints(scores) {
 /** The temperature slider: `STEPS` even steps of log τ, and both ends of (0, ∞) exactly. */
 export const STEPS = 240;
 const PER_DECADE = 60;
+const FINER = 4;
 
 export function temperatureAt(position) {
   if (position <= 0) return 0;

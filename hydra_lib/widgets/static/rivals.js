@@ -24,17 +24,17 @@ function boltzmannFactor(U) {
   return (2 * u) / (1 - u + Math.sqrt((1 - u) ** 2 + 4 * u * (2 - u)));
 }
 
-/** The softmax of mean energy U: at a temperature in [0, ∞] up to the plain average −1, beyond it
- * the same turned round, at a temperature below 0. @param {number} U */
+/** The softmax of mean energy U; above the plain average −1 that of the scores with their sign
+ * turned. @param {number} U */
 export function softmaxOf(U) {
   if (U > -1) return softmaxOf(-2 - U).reverse();
   const x = boltzmannFactor(U);
   return [1, x, x * x].map((w) => w / (1 + x + x * x));
 }
 
-/** Its temperature. @param {number} U */
+/** Its temperature, in [0, ∞]. @param {number} U */
 export function temperatureOf(U) {
-  if (U > -1) return -temperatureOf(-2 - U);
+  if (U > -1) return temperatureOf(-2 - U);
   const x = boltzmannFactor(U);
   return x === 1 ? Infinity : -1 / Math.log(x) || 0;
 }

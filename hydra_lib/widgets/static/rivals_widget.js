@@ -127,12 +127,12 @@ function render({ model, el: root }) {
 }
 
 function told(U, { sign, best }, own, most, tau) {
-  const name = tau === null ? best : `${best} at τ = ${brief(tau)}`;
-  return (most - own < 5e-4
+  const whose = best + (U > -1 ? " (of the scores with their sign turned)" : "");
+  const name = tau === null ? whose : `${whose} at τ = ${brief(tau)}`;
+  return most - own < 5e-4
     ? `You stand on ${name}: ${sign} = ${most.toFixed(3)}.`
     : `${name[0].toUpperCase()}${name.slice(1)} has ${sign} = ${most.toFixed(3)}, yours ${own.toFixed(3)}, `
-      + `${(most - own).toFixed(3)} less.`)
-    + (U > -1 ? " U lies above the plain average: here low scores are preferred." : "");
+      + `${(most - own).toFixed(3)} less.`;
 }
 
 export default { render, valid: withinLimits };
