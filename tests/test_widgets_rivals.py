@@ -209,7 +209,13 @@ def test_another_measure_has_another_best(widget_page):
     expect(page.locator(".hydra-summary")).to_have_text(
         "Sparsemax has ½(1 − Σ q²) = 0.160, yours 0.125, 0.035 less."
     )
-    expect(page.locator(".hydra-rivals th").last).to_have_text("sparsemax")
+    expect(page.locator(".hydra-rivals th")).to_have_text(
+        ["weights", "key 1", "key 2", "key 3", "½(1 − Σ)", "yours", "sparsemax"]
+    )
+    expect(page.get_by_role("group", name="Uncommitted by")).to_be_visible()
+    labels = page.locator(".hydra-simplex text")
+    expect(labels.nth(-2)).to_have_text("⅓")
+    expect(labels.last).to_have_text("½(1 − Σ q²)")
     assert shown(page)["best"] == pytest.approx((-1.8, 0.2, 0.48))
     page.get_by_role("radio", name="entropy S").click()
     expect(page.locator(".hydra-rivals th").last).to_have_text("softmax")
@@ -269,7 +275,15 @@ def test_the_point_follows_the_pointer_and_stays_in_the_triangle(widget_page, wi
     to(-2.08, 0.5)  # left of it: the corner
     drawn(page)
     assert shown(page)["own"][:2] == pytest.approx((-2, 0), abs=0.001)
+    to(0.2, 0.1)  # right of it
+    drawn(page)
+    assert shown(page)["own"][:2] == pytest.approx((0, 0), abs=0.001)
     to(-0.4, 0.2)
+    drawn(page)
+    where = page.locator(".hydra-handle, .hydra-simplex .hydra-dot").evaluate_all(
+        "all => all.map((one) => ['cx', 'cy'].map((name) => one.getAttribute(name)))"
+    )
+    assert where[0] == where[2]  # what is held stays under the point; between them stands S's dot
     page.mouse.up()
     to(-1, 0.2)  # let go
     drawn(page)
