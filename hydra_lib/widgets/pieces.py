@@ -1,17 +1,15 @@
 """The widget of a softmax in pieces; its arithmetic is ``static/pieces.js``."""
 
-import math
-
 import traitlets
 
 from hydra_lib import sentence
 from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
 from hydra_lib.widgets._bundle import bundle
+from hydra_lib.widgets.tiles import SCORES
 
 __all__ = ["PiecesWidget"]
 
 N = len(sentence.WORDS)
-SCORES = (sentence.QUERIES @ sentence.KEYS.mT / math.sqrt(2)).tolist()
 
 
 class PiecesWidget(Widget):

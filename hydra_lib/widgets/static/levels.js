@@ -1,7 +1,7 @@
 // Energy levels to be dragged, the probability that stands on each, and particles that hop.
 import { counts, hop } from "./particles.js";
 import { uniforms } from "./random.js";
-import { brief, columnHeads, el, number, svg, table } from "./ui.js";
+import { brief, columnHeads, el, number, svg, table, weight } from "./ui.js";
 
 const PARTICLES = 100;
 const OFFERS = 12; // of every state to each particle, on average: one in e¹² never meets the lowest
@@ -99,7 +99,7 @@ export function levels(n, lift) {
       shelf.disabled = s === -Infinity; // and unseen
       shelf.setAttribute("aria-valuetext", number(-s || 0));
       rows.cells[0][i].textContent = brief(-s || 0);
-      rows.cells[1][i].textContent = p[i] > 0 && p[i] < 5e-4 ? "<.001" : p[i].toFixed(3);
+      rows.cells[1][i].textContent = weight(p[i]);
       exact[i].setAttribute("x", COLUMN * i + (COLUMN - SHELF) / 2);
       exact[i].setAttribute("y", tops[i] - 2 - PILE * p[i]);
       exact[i].setAttribute("height", PILE * p[i]);

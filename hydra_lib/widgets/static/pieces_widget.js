@@ -1,6 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { finding, merge, slicesOf } from "./pieces.js";
-import { brief, css, el, follow, pills, swatch, update } from "./ui.js";
+import { brief, css, el, follow, pills, swatch, update, vector } from "./ui.js";
 
 const placed = (row, items) => items.map((item, j) => {
   Object.assign(item.style, { gridRow: row, gridColumn: j + 1 });
@@ -78,7 +78,6 @@ const paintOf = (one) => (one.l > 0 ? swatch(css(mixture(one))) : el("span", { c
 const painted = (colour) => el("span", { class: "hydra-term" }, swatch(css(colour)), ` ${vector(colour)}`);
 const signed = (x) => (x === -Infinity ? "−∞" : x.toFixed(1).replace("-", "−"));
 const percent = (part) => (part < 0.001 ? "less than 0.1 %" : `${brief(100 * part)} %`);
-const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
 
 /** A place between any two words is cut or not. */
 function valid(trait, value, initial) {

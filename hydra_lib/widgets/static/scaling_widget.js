@@ -1,6 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { histogram, measure, moments, normalDensity, sampler, saturation } from "./scaling.js";
-import { brief, columnHeads, el, follow, heat, slider, svg, table, update } from "./ui.js";
+import { brief, columnHeads, el, follow, heat, slider, svg, table, update, weight } from "./ui.js";
 
 const SAMPLES = 2000;
 const KEYS = 8;
@@ -67,7 +67,7 @@ function render({ model, el: root }) {
       lanes[which].draw(scores, expected);
       row.cells.forEach((cells, j) => {
         cells[2 * which].textContent = brief(keys[j]);
-        cells[2 * which + 1].textContent = p[j] > 0 && p[j] < 5e-4 ? "<.001" : p[j].toFixed(3);
+        cells[2 * which + 1].textContent = weight(p[j]);
         heat(cells[2 * which + 1], p[j]);
       });
       [expected.mean, measured.mean, expected.variance, measured.variance, raw.within / divisor ** 2,

@@ -3,7 +3,7 @@ import { withinLimits } from "./limits.js";
 import { arc, between, mixed, weightsOf } from "./sentence.js";
 import {
   checkbox, choice, columnHeads, css, el, follow, heat, number, pills, roving, slider, svg, swatch, table,
-  update,
+  update, vector,
 } from "./ui.js";
 
 const RULES = [["mean", "running mean"], ["window", "window of 2"], ["decay", "decay"], ["attention", "attention"]];
@@ -277,7 +277,6 @@ function plane(model, words, values) {
 }
 
 const short = (w) => (w >= 0.995 ? "1" : w.toFixed(2).replace(/^0/, ""));
-const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
 
 /** One size of both, of which the head that is shown is a part. */
 function valid(trait, value, initial) {

@@ -23,6 +23,12 @@ export function number(x) {
 /** The same with three digits, for where the eye compares. */
 export const brief = (x) => number(Number(x.toPrecision(3)));
 
+/** A weight to the thousandth; one that is none of them, and not nothing, says so. */
+export const weight = (p) => (p > 0 && p < 5e-4 ? "<.001" : p.toFixed(3));
+
+/** A colour as three numbers, to the hundredth. */
+export const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
+
 /** A labelled native range input. JupyterLab takes the arrow keys unless the input says no. */
 export function slider(label, { min, max, step = 1 }, onInput) {
   const input = el("input", {
