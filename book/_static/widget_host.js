@@ -8,6 +8,8 @@
     document.querySelectorAll(`script[type="application/vnd.jupyter.widget-${kind}+json"]`);
   const saved = {};
   const running = new Set(); // models that have read the fragment, and from then on write it
+  let fragment = location.hash; // as it was last read or written
+  addEventListener("hashchange", () => { fragment = location.hash; });
 
   class Model {
     #state;
@@ -40,12 +42,14 @@
       this.#resting = setTimeout(() => this.#write(), 250);
     }
     #write() {
+      if (location.hash !== fragment) return; // a link was followed just now, and is about to be read
       const known = [...running].map((model) => model.get("name"));
       const others = parts().filter(({ widget }) => !known.includes(widget));
       const all = [...others, ...[...running].flatMap((model) => model.changes())];
       const hash = all.map(({ widget, trait, value }) =>
         `${widget}.${trait}=${encodeURIComponent(typeof value === "string" ? value : JSON.stringify(value))}`);
       history.replaceState(null, "", hash.length ? `#${hash.join("&")}` : location.pathname + location.search);
+      fragment = location.hash;
     }
     /** What differs from the page's own setting. */
     changes() {
