@@ -14,6 +14,7 @@ from hydra_lib.widgets import (
     AggregationWidget,
     DevicesWidget,
     ExplorerWidget,
+    FreezingWidget,
     GradientWidget,
     GuessWidget,
     HeadSplitterWidget,
@@ -52,6 +53,7 @@ EVERY = {
     "mask": lambda: MaskWidget(SQUARE),
     "missing_wait": lambda: MissingWaitWidget(),
     "pieces": lambda: PiecesWidget(),
+    "freezing": lambda: FreezingWidget(),
     "rivals": lambda: RivalsWidget(),
     "scaling": lambda: ScalingWidget(),
     "sentence": lambda: SentenceWidget(),
@@ -307,6 +309,24 @@ def test_a_widget_draws_once_a_frame_and_not_after_its_end(chromium):
     assert got == [["drawn", *changes, ["a", 5], "saved", ["a", 6], "saved"]]
 
 
+@browser
+def test_a_link_followed_just_after_a_change_is_kept(widget_page):
+    """The page is busy until both are due, so that the change is written before the link is read."""
+    page = widget_page(TemperatureWidget([3, 1, 0.5, 0, -1]))
+    page.get_by_label("Example").evaluate(
+        """(example) => {
+            setTimeout(() => { location.hash = "#temperature.tau=0"; }, 200);
+            example.value = [...example.options].find((one) => one.text === "Two ties").value;
+            example.dispatchEvent(new Event("change", { bubbles: true }));
+            const end = performance.now() + 400;
+            while (performance.now() < end);
+        }"""
+    )
+    page.wait_for_url("**#temperature.*")
+    expect(summary(page, "temperature")).to_contain_text("effectively 1 of 5 states")
+    assert page.url.endswith("#temperature.tau=0")
+
+
 KNOWN = {
     *(
         "class",
@@ -348,7 +368,7 @@ KNOWN = {
         "d",
         "viewBox",
     ),
-    *("opacity", "transform", "text-anchor", "stroke-width"),
+    *("opacity", "fill-opacity", "transform", "text-anchor", "stroke-width"),
     *("data-lm-suppress-shortcuts", "data-quantity", "data-grid", "data-stage", "data-options"),
     *("data-ready",),
 }

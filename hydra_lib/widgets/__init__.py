@@ -9,6 +9,7 @@ are kept in the URL fragment, under the widget's ``name``.
 from hydra_lib.widgets.aggregation import AggregationWidget
 from hydra_lib.widgets.devices import DevicesWidget
 from hydra_lib.widgets.explorer import ExplorerWidget
+from hydra_lib.widgets.freezing import FreezingWidget
 from hydra_lib.widgets.gradient import GradientWidget
 from hydra_lib.widgets.guess import GuessWidget
 from hydra_lib.widgets.head_splitter import HeadSplitterWidget
@@ -31,6 +32,7 @@ __all__ = [
     "AggregationWidget",
     "DevicesWidget",
     "ExplorerWidget",
+    "FreezingWidget",
     "GradientWidget",
     "GuessWidget",
     "HeadSplitterWidget",

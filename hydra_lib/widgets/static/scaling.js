@@ -45,6 +45,12 @@ export function normals(seed, stream) {
   };
 }
 
+/** n standard normal numbers, the largest first; with more of them the others stay what they were. */
+export function unrelated(n, seed) {
+  const draw = normals(seed, 0);
+  return Array.from({ length: n }, draw).sort((a, b) => b - a);
+}
+
 /** Draws rows × keys scores for any d (a power of two), means and sigma; each row has its own query.
  *
  * With a and b standard normal, q = muQ + sigma a and k = muK + sigma b, so
