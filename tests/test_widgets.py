@@ -311,7 +311,7 @@ def test_a_widget_draws_once_a_frame_and_not_after_its_end(chromium):
 
 @browser
 def test_a_link_followed_just_after_a_change_is_kept(widget_page):
-    """The page is busy until both are due, so that the change is written before the link is read."""
+    """The page is busy until both are due, so that writing comes before the link is read."""
     page = widget_page(TemperatureWidget([3, 1, 0.5, 0, -1]))
     page.get_by_label("Example").evaluate(
         """(example) => {
