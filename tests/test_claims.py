@@ -338,6 +338,12 @@ def test_H17():
         own = slice(4 * i, 4 * i + 4)
         q, k, v = (x @ w.weight[own].T for w in (layer.W_q, layer.W_k, layer.W_v))
         torch.testing.assert_close(steps.heads[:, i], scaled_dot_product_attention(q, k, v))
+    mask = torch.ones(5, 5, dtype=torch.bool).tril()
+    mask[0] = False
+    ours, theirs = layer(x, x, x, mask), layer.to_torch()(x, x, x, attn_mask=~mask)[0]
+    torch.testing.assert_close(ours[:, 1:], theirs[:, 1:])
+    assert (ours[:, 0] == 0).all()
+    assert theirs[:, 0].isnan().all()
     torch.testing.assert_close(layer(x, x, x), layer.to_torch()(x, x, x)[0])
 
 

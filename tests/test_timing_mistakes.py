@@ -1,9 +1,12 @@
 import json
 import re
+import time
 from contextlib import contextmanager
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -119,7 +122,10 @@ def test_neighbours_work_and_leave(monkeypatch):
     keep = lambda *a, **k: started.append(start(*a, **k)) or started[-1]  # noqa: E731
     monkeypatch.setattr(clock.subprocess, "Popen", keep)
     with clock.neighbours(torch.device("cpu")):
-        assert started[0].poll() is None
+        busy, deadline = psutil.Process(started[0].pid), time.monotonic() + 20
+        before = busy.cpu_times().user
+        while busy.cpu_times().user < before + 0.1:  # one that sleeps never gets there
+            assert time.monotonic() < deadline
     assert started[0].poll() is not None
 
 
@@ -173,11 +179,58 @@ def test_the_number_of_threads_is_put_back():
 
 
 def test_cached_inputs_differ_in_what_comes_before(monkeypatch):
-    calls = []
-    monkeypatch.setattr(work, "repeat", lambda once, *_: calls.append(once) or [float(len(calls))])
+    said = []
+
+    class Array:
+        def __init__(self, *_, **__):
+            pass
+
+        def sum(self):
+            said.append("read")
+
+        def add_(self, _):
+            said.append("sweep")
+
+    monkeypatch.setattr(work.torch, "ones", Array)
+    monkeypatch.setattr(work.torch, "zeros", Array)
+    monkeypatch.setattr(work, "since", lambda fn: said.append("clock") or fn() or float(len(said)))
+    monkeypatch.setattr(work, "repeat", lambda once, *_: [once()])
     found = work.cached_inputs(size=4096)
-    assert (found.wrong, found.right) == (1.0, 2.0)
+    assert said == ["read", "clock", "read", "sweep", "clock", "read"]
+    assert (found.wrong, found.right) == (3.0, 6.0)
     assert found.more == {"bytes": 4096}
+
+
+def spied(monkeypatch):
+    """What is timed, and on how many threads; the times are 1, 2, …"""
+    timed = []
+
+    def bench(fn, *args, **_):
+        timed.append((lambda: fn(*args), torch.get_num_threads()))
+        return SimpleNamespace(p50=float(len(timed)))
+
+    monkeypatch.setattr(work, "bench", bench)
+    return timed
+
+
+def test_allocation_writes_to_new_memory_and_to_memory_that_is_there(monkeypatch):
+    timed = spied(monkeypatch)
+    found = work.allocation(size=4096)
+    assert (found.wrong, found.right) == (1.0, 2.0)
+    (fresh, _), (there, _) = timed
+    results = [fresh(), fresh(), there(), there()]  # all kept, so that no memory comes back
+    places = [x.data_ptr() for x in results]
+    assert len(set(places)) == 3
+    assert places[2] == places[3]
+    assert all((x == 2).all() for x in results)
+
+
+def test_threads_are_all_and_then_one(monkeypatch):
+    timed = spied(monkeypatch)
+    monkeypatch.setattr(work.os, "cpu_count", lambda: 3)
+    found = work.threads(n=4)
+    assert [threads for _, threads in timed] == [3, 1]
+    assert (found.wrong, found.right, found.more) == (1.0, 2.0, {"threads": 3})
 
 
 def test_two_calls_warm_up():

@@ -66,7 +66,7 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, size.root, length.root, el("div", { class: "hydra-buttons" }, again)),
-    el("p", { class: "hydra-note" }, "Drag the point. The darker a field, the more keys a row there has in use."),
+    el("p", { class: "hydra-note" }, "Drag the point. The stronger the colour of a field, the more keys a row there has in use."),
     el("div", { class: "hydra-panels" },
       el("figure", { class: "hydra-plot hydra-phases" }, picture),
       el("div", { class: "hydra-wide" }, ...bars.map((one) => one.root), rows.root, summary)),
