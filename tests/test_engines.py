@@ -23,8 +23,9 @@ pytestmark = [
 
 CHAPTERS = sorted(path.stem for path in (SITE / "book").glob("[0-9]*.html")) + ["intro"]
 # Of the book's pages: a browser also complains to itself, and of old ways to write mathematics.
-MESSAGES = """return Services.console.getMessageArray().map((one) => String(one.message))
-    .filter((one) => /127\\.0\\.0\\.1|_build\\/html|blob:/.test(one) && !one.includes("mathvariant"))"""
+MESSAGES = r"""return Services.console.getMessageArray().map((one) => String(one.message))
+    .filter((one) => /127\.0\.0\.1|_build\/html|blob:/.test(one))
+    .filter((one) => !one.includes("mathvariant"))"""
 # What a browser tells of itself, and what it cannot do, differs rightly.
 TELL_OF_THE_BROWSER = {"your_gpu", "your_kernel"}
 SHOWN = """() => Object.fromEntries([...document.querySelectorAll("[data-ready]")].map((one) => {
