@@ -7,14 +7,14 @@ PLACE ?= colab
 # One thread a process: two of them share two cores better than two that each want both.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rs -p no:cacheprovider
 
-.PHONY: book quick test serve lab sync publish-check elsewhere engines links bench mutants clean help
+.PHONY: book quick test serve lab sync publish-check elsewhere hosts links bench mutants clean help
 
 help:
 	@echo "make book    build the book into _build/html        make serve   and show it"
 	@echo "make quick   lint, types, tests without a browser   make test    everything"
 	@echo "make lab     the notebooks in JupyterLab            make sync    derive them from book/*.md"
 	@echo "make elsewhere PLACE=colab, or oldest               the notebooks with other versions"
-	@echo "make engines the book in Firefox and WebKit"
+	@echo "make hosts   the book in Firefox and WebKit, its widgets in JupyterLab"
 	@echo "make bench · make mutants · make links · make publish-check · make clean"
 
 $(INSTALLED): requirements.txt pyproject.toml
@@ -35,7 +35,7 @@ book: $(INSTALLED)
 quick: $(INSTALLED)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy hydra_lib
-	$(TEST) -m "not browser and not slow and not axe and not engines" tests hydra_lib
+	$(TEST) -m "not browser and not slow and not axe and not hosts" tests hydra_lib
 
 test: quick book
 	$(TEST) -m "(browser or slow) and not axe" tests
@@ -53,13 +53,13 @@ lab: $(INSTALLED)
 sync: $(INSTALLED)
 	$(BIN)/python -m tools.sync
 
-# Drivers of two more browsers, which are no part of the book either; on Debian the browsers are
+# Drivers of two more browsers, which are no part of the book either. On Debian the browsers are
 # firefox-esr, webkit2gtk-driver and, where there is no display, xvfb.
-engines: book
+hosts: book
 	$(BIN)/pip install --quiet --constraint requirements.txt \
-	  marionette-driver==3.7.1 selenium==4.51.0
+	  jupyterlab==4.6.6 marionette-driver==3.7.1 selenium==4.51.0
 	$(if $(DISPLAY)$(WAYLAND_DISPLAY),,xvfb-run --auto-servernum) \
-	  $(BIN)/python -m pytest -m engines tests/test_engines.py
+	  $(BIN)/python -m pytest -m hosts tests
 
 # Asks other servers, so no part of the tests.
 links: $(INSTALLED)

@@ -1,6 +1,6 @@
 """The built book in Firefox and in WebKit: what its widgets say is what they say in Chromium.
 
-By itself, with ``make engines``: it needs two more browsers, and their drivers. Chromium's part is
+By itself, with ``make hosts``: it needs two more browsers, and their drivers. Chromium's part is
 in every other test of a page.
 """
 
@@ -16,7 +16,7 @@ from tests.conftest import SETTLED, SITE
 
 # Firefox's driver leaves sockets to the garbage collector, WebKit's calls itself in an old way.
 pytestmark = [
-    pytest.mark.engines,
+    pytest.mark.hosts,
     pytest.mark.filterwarnings("ignore:setting remote_server_addr:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:.*socket:pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -92,7 +92,7 @@ def webkit(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver")
     program = found(("WebKitWebDriver",), "webkit2gtk-driver")
     if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        missing("WebKit needs a display: xvfb-run -a make engines")
+        missing("WebKit needs a display: xvfb-run -a make hosts")
     options = webdriver.WebKitGTKOptions()
     options.binary_location = sorted(glob.glob("/usr/lib/*/webkit2gtk-4.*/MiniBrowser"))[-1]
     options.add_argument("--automation")
