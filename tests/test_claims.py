@@ -341,6 +341,8 @@ def test_H17():
     mask = torch.ones(5, 5, dtype=torch.bool).tril()
     mask[0] = False
     ours, theirs = layer(x, x, x, mask), layer.to_torch()(x, x, x, attn_mask=~mask)[0]
+    silent = layer.to_torch()(x, x, x, attn_mask=~mask, need_weights=False)[0]
+    torch.testing.assert_close(ours, silent)
     torch.testing.assert_close(ours[:, 1:], theirs[:, 1:])
     assert (ours[:, 0] == 0).all()
     assert theirs[:, 0].isnan().all()

@@ -114,6 +114,19 @@ def expect_picture(page, scores, target):
 
 
 @browser
+def test_a_divided_row_that_hardly_learns_is_not_called_sure(widget_page):
+    """Its mixture of two words is about as near to the third as it can come."""
+    scores = [0, 7.2, 8, 0, 0, 0, 0]
+    page = widget_page(GradientWidget(target=6, scores=scores))
+    p, _, _, push = by_the_library(torch.tensor(scores).double(), VALUES, VALUES[6])
+    assert p.max() < 0.7
+    assert push.abs().max() < 0.005
+    expect(page.locator(".hydra-summary")).to_contain_text(
+        "0.005: no word that the row looks at lies much further towards the target."
+    )
+
+
+@browser
 def test_drag_teach_and_saturate(widget_page):
     page = widget_page(GradientWidget())
     scores = torch.zeros(7, dtype=torch.float64)

@@ -108,7 +108,7 @@ def test_state_travels_as_json_with_the_scores_and_weights_of_the_model():
     model = stored()
     widget = HeadViewerWidget(model)
     state = json.loads(json.dumps(widget.get_state(), allow_nan=False))
-    scores = role_scores(model, corpus(100, seed=1_000_000))
+    scores = role_scores(model, corpus(400, seed=1_000_000))
     assert state["scores"] == {role: x.tolist() for role, x in scores.items()}
     assert widget.scores["induction"][widget.layer][widget.head] == scores["induction"].max()
     raw = base64.b64decode(state["weights"]["data"])
@@ -310,7 +310,7 @@ def test_a_model_of_another_shape_agrees():
 @pytest.fixture(scope="module")
 def library():
     """The model in double precision, and the scores that the widget shows."""
-    scores = role_scores(stored(), corpus(100, seed=1_000_000))
+    scores = role_scores(stored(), corpus(400, seed=1_000_000))
     return stored().double(), {role: x.tolist() for role, x in scores.items()}
 
 
@@ -549,7 +549,7 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
     page.get_by_role("button", name="name them all").click()
     guesses = ["told" if guess == "?" else guess for guess in guesses]
     expect_guesses(page, scores, guesses)
-    expect(verdict).to_have_text("Layer 1, head 5 is induction, 0.95.")
+    expect(verdict).to_have_text("Layer 1, head 5 is induction, 0.96.")
     expect(page.get_by_role("button", name="name them all")).to_be_disabled()
     page.wait_for_url("**head_viewer.guesses=*told*")
     page.reload()

@@ -231,10 +231,10 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
             """svg => ["rule", "dot"].map((kind) => ["x1", "x2", "cx", "cy"].map((name) =>
                 Number(svg.querySelector(`.hydra-${kind}`).getAttribute(name) ?? NaN)))"""
         )
-        across = 6 + position / 240 * 228
-        assert marks[0][:2] == pytest.approx([across, across])
-        assert marks[1][2] == pytest.approx(across)
-        assert marks[1][3] == pytest.approx(min(92, height(name, value, row)), abs=1e-6)
+        here, lowest = across(name, position), CHARTS[name][1] - 4
+        assert marks[0][:2] == pytest.approx([here, here])
+        assert marks[1][2] == pytest.approx(here)
+        assert marks[1][3] == pytest.approx(min(lowest, height(name, value, row)), abs=1e-6)
 
 
 def particles(page):
@@ -270,8 +270,16 @@ def expect_levels(page, scores, p):
         assert stands == pytest.approx([100 * i + 8, top - 2 - 90 * x, 90 * x])
 
 
+CHARTS = {"U": (240, 96), "F": (240, 96), "S": (500, 96), "C": (500, 140)}  # width and height
+
+
+def across(name, position):
+    """Where a step of the slider, of 240, stands in the chart of a quantity."""
+    return CHARTS[name][0] * (0.025 + position / 240 * 0.95)
+
+
 def height(name, value, scores):
-    """Where a value stands in the chart of a quantity, from 6 (its most) to 90 (its least)."""
+    """Where a value stands there, from 6 (its most) to 6 above the foot (its least)."""
     curve = [QUANTITIES[name](scores, tau_at(x)).item() for x in range(241)]
     finite = [x for x in curve if math.isfinite(x)]
     low, high = min(finite), max(finite)
@@ -280,7 +288,8 @@ def height(name, value, scores):
         low = high - 2 * (max(energies) - min(energies) + 1)
     if high - low < 1e-12:
         low, high = low - 1, high + 1
-    return 90 - 84 * min(1, max(-1, (value - low) / (high - low)))
+    tall = CHARTS[name][1]
+    return tall - 6 - (tall - 12) * min(1, max(-1, (value - low) / (high - low)))
 
 
 @browser
@@ -298,7 +307,8 @@ def test_what_stands_there(widget_page):
     )
     expect(page.locator("tbody th")).to_have_text(["E = −s", "p", "of 100"])
     expect(page.locator(".hydra-note").first).to_contain_text("Drag a level up or down.")
-    names = ["mean energy U", "free energy F", "entropy S, in nats", "heat capacity C"]
+    names = ["mean energy U", "free energy F", "entropy S, in nats"]
+    names += ["heat capacity C, the slope of S over ln τ"]
     for figure, name in zip(page.locator("figure").all(), names, strict=True):
         expect(figure.locator("figcaption")).to_contain_text(name)
         expect(figure.locator(".hydra-axis span")).to_have_text(["0", "0.1", "τ = 1", "10", "∞"])
@@ -315,20 +325,21 @@ def test_curves_are_the_library_s(widget_page, scores):
         line = figure.locator("polyline").get_attribute("points").split(" ")
         points = [[float(x) for x in point.split(",")] for point in line]
         assert [x for x, _ in points] == pytest.approx(
-            [6 + x / 240 * 228 for x in range(241)], abs=0.051
+            [across(name, x) for x in range(241)], abs=0.051
         )
         expected = [height(name, quantity(row, tau_at(x)).item(), row) for x in range(0, 241, 40)]
         assert [y for _, y in points[::40]] == pytest.approx(expected, abs=0.051)
-        expect(figure.locator("svg")).to_have_attribute("viewBox", "0 0 240 96")
+        wide, tall = CHARTS[name]
+        expect(figure.locator("svg")).to_have_attribute("viewBox", f"0 0 {wide} {tall}")
         expect(figure.locator(".hydra-rule")).to_have_attribute("y1", "0")
-        expect(figure.locator(".hydra-rule")).to_have_attribute("y2", "96")
+        expect(figure.locator(".hydra-rule")).to_have_attribute("y2", str(tall))
     # A dotted line at each peak of C.
     C = boltzmann.heat_capacity(row, torch.tensor([[tau_at(x)] for x in range(241)]).double())
     tops = [x for x in range(2, 239) if C[x - 1] < C[x] >= C[x + 1] and C[x] > 1e-6]
     marks = page.locator(".hydra-gap")
     expect(marks).to_have_count(len(tops))
     for x, mark in zip(tops, marks.all(), strict=True):
-        assert float(mark.get_attribute("x1")) == pytest.approx(6 + x / 240 * 228, abs=1)
+        assert float(mark.get_attribute("x1")) == pytest.approx(across("C", x), abs=2)
     note = page.locator(".hydra-charts .hydra-note").inner_text()
     said = "Dotted: C peaks at τ = " if tops else "No peak of C between τ = 0.01 and 100."
     assert note.startswith(said)

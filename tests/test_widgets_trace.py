@@ -201,7 +201,7 @@ def explained(steps, name, i, j, root, mask):
     if name == "masked":
         who = f"query {i + 1} may attend to key {j + 1}."
         if mask[i][j]:
-            return f"= scaled[{i + 1}, {j + 1}] = {here}: {who}", {("scaled", i, j)}
+            return f"= scaled (row {i + 1}, column {j + 1}) = {here}: {who}", {("scaled", i, j)}
         return f"= −∞: {who.replace('may', 'may not')}", {("scaled", i, j)}
     if name == "weights":
         powers = [f"e^{text(s)}" for s in steps[before][i]]
@@ -214,7 +214,7 @@ def explained(steps, name, i, j, root, mask):
 def expect_explained(page, steps, name, i, j, root="√2", mask=MASK):
     sentence, made = explained(steps, name, i, j, root, mask)
     expect(page.locator(".hydra-summary")).to_have_text(
-        f"{NAMES.get(name, name)}[{i + 1}, {j + 1}] {sentence}"
+        f"{NAMES.get(name, name)} (row {i + 1}, column {j + 1}) {sentence}"
     )
     marked = set()
     for table in steps:
@@ -228,7 +228,7 @@ def expect_explained(page, steps, name, i, j, root="√2", mask=MASK):
     assert marked == made
     current = page.locator("button[aria-current=true]")
     expect(current).to_have_count(1)
-    label = f"{NAMES.get(name, name)}[{i + 1}, {j + 1}] = {text(steps[name][i][j])}"
+    label = f"{NAMES.get(name, name)} (row {i + 1}, column {j + 1}) = {text(steps[name][i][j])}"
     expect(current).to_have_attribute("aria-label", label)
 
 
@@ -361,7 +361,7 @@ def test_links(widget_page):
     steps = expect_tables(page, MASK, None, "√2")
     expect_explained(page, steps, "weights", 1, 0)
     expect(table_of(page, "weights").locator("button[tabindex='0']")).to_have_attribute(
-        "aria-label", "weights[2, 1] = 0.5875"
+        "aria-label", "weights (row 2, column 1) = 0.5875"
     )
     follow(page, "#trace.cell=scaled.3.2&trace.temperature=0.5")
     expect(page.locator("caption").filter(has_text="scaled")).to_have_text("scaled = scores / 0.5")

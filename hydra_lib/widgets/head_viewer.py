@@ -33,7 +33,7 @@ class HeadViewerWidget(Widget):
     of them are unless given; "?" hides it until the reader has guessed; else it is the guess, a
     role or "nothing".
 
-    ``scores`` are :func:`hydra_lib.toy.roles.role_scores` of 100 held-out documents, made here.
+    ``scores`` are :func:`hydra_lib.toy.roles.role_scores` of 400 held-out documents, made here.
 
     Raises TypeError for a model of another kind; ValueError for one over other symbols or whose
     weights are not finite in half precision, for a text that the rules do not allow, for a layer,
@@ -98,7 +98,7 @@ class HeadViewerWidget(Widget):
 @functools.cache
 def _held_out() -> Corpus:
     """Documents that no model is trained on."""
-    return corpus(documents=100, seed=1_000_000)
+    return corpus(documents=400, seed=1_000_000)
 
 
 def check_document(text: object) -> None:

@@ -107,10 +107,16 @@ function render({ model, el: root }) {
     const strongest = Math.max(...push.map(Math.abs));
     const rising = words[push.indexOf(Math.max(...push))];
     summary.textContent = `Loss ${brief(loss)}. `
-      + (strongest < 0.005 ? "No score is pushed by as much as 0.005: " + (loss > 0.005
-        ? "the row is sure, and wrong, and hardly learns." : "there is little left to learn.")
+      + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
         : `The step would raise “${rising}” most, and takes from the others what it gives: the pushes sum to 0.`);
   });
+}
+
+/** Why a row hardly learns: it is there, or looks at one word, or at words that lie no nearer. */
+function whyNot(loss, largest) {
+  if (loss <= 0.005) return "there is little left to learn.";
+  return largest > 0.95 ? "the row is sure, and wrong, and hardly learns."
+    : "no word that the row looks at lies much further towards the target.";
 }
 
 const paint = (element, colour) => element.style.setProperty("--paint", css(colour));

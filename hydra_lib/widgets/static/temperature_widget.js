@@ -9,14 +9,12 @@ const EXAMPLES = {
   "A row of the running mean": [0, 0, 0, "-inf", "-inf"],
 };
 const QUANTITIES = {
-  U: "mean energy U",
-  F: "free energy F",
-  S: "entropy S, in nats",
-  C: "heat capacity C",
+  U: { name: "mean energy U", width: 240, height: 96 },
+  F: { name: "free energy F", width: 240, height: 96 },
+  S: { name: "entropy S, in nats", width: 500, height: 96 }, // one below the other: C is the slope of S
+  C: { name: "heat capacity C, the slope of S over ln τ", width: 500, height: 140 },
 };
-const WIDTH = 240;
-const HEIGHT = 96;
-const MARGIN = 6; // room for the mark at both ends
+const MARGIN = 0.025; // of the width: room for the mark at both ends
 
 // Traits travel as JSON, which has no infinities.
 const decode = (x) => (x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
@@ -100,15 +98,16 @@ function phase(tau) {
 
 /** One quantity over the whole temperature axis, with a mark at the current τ. */
 function chart(quantity) {
-  const x = (position) => MARGIN + (position / STEPS) * (WIDTH - 2 * MARGIN);
+  const { name, width, height } = QUANTITIES[quantity];
+  const x = (position) => width * (MARGIN + (position / STEPS) * (1 - 2 * MARGIN));
   let y;
   const path = svg("polyline", { class: "hydra-line" });
   const dot = svg("circle", { r: 4.5, class: "hydra-dot" });
-  const rule = svg("line", { y1: 0, y2: HEIGHT, class: "hydra-rule" });
+  const rule = svg("line", { y1: 0, y2: height, class: "hydra-rule" });
   const value = el("output", { "data-quantity": quantity });
   const peaks = svg("g");
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, peaks, path, rule, dot);
-  const root = el("figure", {}, el("figcaption", {}, QUANTITIES[quantity], value), picture,
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, peaks, path, rule, dot);
+  const root = el("figure", { class: width > 240 && "hydra-break" }, el("figcaption", {}, name, value), picture,
     el("div", { class: "hydra-axis", "aria-hidden": "true" },
       ...["0", "0.1", "τ = 1", "10", "∞"].map((t) => el("span", {}, t))));
   const trace = (curve, scores) => {
@@ -122,7 +121,7 @@ function chart(quantity) {
       low = high - 2 * (Math.max(...energies) - Math.min(...energies) + 1);
     }
     if (high - low < 1e-12) [low, high] = [low - 1, high + 1];
-    y = (v) => HEIGHT - 6 - Math.min(1, Math.max(-1, (v - low) / (high - low))) * (HEIGHT - 12);
+    y = (v) => height - 6 - Math.min(1, Math.max(-1, (v - low) / (high - low))) * (height - 12);
     path.setAttribute("points", points.map((v, i) =>
       `${x(i).toFixed(1)},${y(Math.max(v, low - 9 * (high - low))).toFixed(1)}`).join(" "));
   };
@@ -131,11 +130,11 @@ function chart(quantity) {
     rule.setAttribute("x1", at);
     rule.setAttribute("x2", at);
     dot.setAttribute("cx", at);
-    dot.setAttribute("cy", Math.min(HEIGHT - 4, y(now[quantity])));
+    dot.setAttribute("cy", Math.min(height - 4, y(now[quantity])));
     value.textContent = number(now[quantity]);
   };
   const mark = (taus) => peaks.replaceChildren(...taus.map((tau) =>
-    line(x(positionOf(tau)), 0, x(positionOf(tau)), HEIGHT, "hydra-gap")));
+    line(x(positionOf(tau)), 0, x(positionOf(tau)), height, "hydra-gap")));
   return { root, trace, move, mark };
 }
 

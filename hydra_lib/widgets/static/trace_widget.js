@@ -123,7 +123,7 @@ function render({ model, el: root }) {
   return follow(model, ["q", "k", "v", "mask", "temperature", "cell", "step"], draw);
 }
 
-const at = (name, i, j) => `${LABELS[name] ?? name}[${i + 1}, ${j + 1}]`;
+const at = (name, i, j) => `${LABELS[name] ?? name} (row ${i + 1}, column ${j + 1})`;
 
 /** A row times a column, written out. */
 const dot = (row, column) => row.map((x, n) => `${number(x)} × ${number(column[n])}`).join(" + ");
