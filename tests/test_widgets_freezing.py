@@ -125,7 +125,18 @@ def test_what_is_drawn_is_what_is_said(widget_page, width):
     for n, point in ((2, points[0]), (64 * 2**0.5, points[40]), (4096, points[80])):
         x, y = map(float, point.split(","))
         assert (x, y) == pytest.approx((x_of(2 * math.log(n)), y_of(n)), abs=0.06)
-    # The darker a field, the more keys in use, on a scale of logarithms.
+    labels = [("d_k = 2 ln n", x_of(2 * math.log(4096)) + 6, y_of(4096) + 4)]
+    labels += [(str(d_k), x_of(d_k), FOOT + 15) for d_k in WIDTHS[::2]]
+    labels += [(str(n), LEFT - 6, y_of(n) + 4) for n in LENGTHS[::3]]
+    labels += [("width d_k →", LEFT + 36 * 4.5, FOOT + 32), ("n ↑", 2, 18)]
+    labels += [("÷ √d_k", (x_of(16) + x_of(1)) / 2, y_of(128) - 6)]
+    said = page.locator(".hydra-phases text").evaluate_all(
+        "all => all.map((one) => [one.textContent, +one.getAttribute('x'), +one.getAttribute('y')])"
+    )
+    for (text, *place), (expected, *where) in zip(said, labels, strict=True):
+        assert text == expected
+        assert place == pytest.approx(where)
+    # The stronger the colour of a field, the more keys in use, on a scale of logarithms.
     opacities = page.locator(".hydra-fields rect").evaluate_all(
         "all => all.map((one) => ['x', 'y', 'fill-opacity'].map((name) => +one.getAttribute(name)))"
     )
