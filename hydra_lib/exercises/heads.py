@@ -114,8 +114,8 @@ def _split_tokens(T: int, h: int, d_k: int) -> torch.Tensor:
     mistakes=[
         (
             lambda x: x.reshape(x.shape[1], -1),
-            "row 0 now holds several tokens of head 0: the transpose back is missing, it comes "
-            "before the reshape",
+            "the first row now holds several tokens of head 0: the transpose back is missing, it "
+            "comes before the reshape",
         ),
         (
             lambda x: x.permute(1, 2, 0).reshape(x.shape[1], -1),

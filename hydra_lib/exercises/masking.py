@@ -39,16 +39,19 @@ _ADDITIVE = "that is 0 and −∞, a mask to add; expected a boolean tensor, Tru
 
 @value(
     mistakes=[
-        (0.2, "1/5 is what each single position gets; the future of row 0 has four of them"),
+        (
+            0.2,
+            "each single position gets 1/5; the future of the first row has four of them",
+        ),
         (0.0, "nothing leaks with −∞; with 0 as score, e^0 = 1 has a share like any other"),
-        (1.0, "row 0 keeps its own share: it sees itself"),
-        (0.25, "the four do not share everything: row 0 itself is the fifth"),
+        (1.0, "the first row keeps its own share: it sees itself"),
+        (0.25, "the four do not share everything: the first position itself is the fifth"),
         (4, "that counts the positions; asked is their share of the weight"),
         (80, "that is per cent; the share is a number from 0 to 1"),
     ]
 )
 def predicted_leak():
-    """Weight that row 0 of 5 gives to the future when forbidden scores become 0, all scores 0."""
+    """Weight of the future in the first row of 5 when forbidden scores become 0, all scores 0."""
     return 4 / 5
 
 
