@@ -344,7 +344,7 @@ def main() -> None:
     about = environment_of()
     about["versions"] |= versions
     record = {
-        "what": "Strassen's algorithm beside the BLAS libraries present, verified, timed in turn",
+        "what": "Strassen's algorithm beside the BLAS libraries present, verified, then timed",
         "environment": about,
         "ceilings": {"float32": measure_ceilings("cpu", torch.float32, budget=2.0).as_record()},
         "settings": {"crossover": {"cpu": sides}},

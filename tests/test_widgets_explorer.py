@@ -436,9 +436,9 @@ def test_one_record(widget_page):
         "python 3.12.1, torch 2.13.0, cuda 13.0, numpy 2.4.6."
     )
     expect(page.locator(".hydra-note").nth(1)).to_have_text(
-        "Paired: the median of the ratios of runs taken in turn. The reference ran in turn with "
-        "each; its time here is from one of these series. ±: half the 95 % interval of a median; "
-        "of fewer than six rounds, half their range."
+        "Paired: the median of the ratios of runs taken in turn. A reference so paired ran in "
+        "turn with each; its time here is from one of these series. Medians: their ratio. ±: half "
+        "the 95 % interval of a median; of fewer than six rounds, half their range."
     )
     expect(page.locator("caption")).to_have_text(
         "B = 1, h = 2, T = 64, head_dim = 16, bfloat16, forward; fastest first"
