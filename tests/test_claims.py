@@ -41,7 +41,7 @@ from hydra_lib import (
     split_heads,
     trace,
 )
-from hydra_lib.backward import multi_head_backward
+from hydra_lib.backward import attention_backward, multi_head_backward
 from hydra_lib.matmul.bilinear import BilinearAlgorithm
 from hydra_lib.matmul.counting import Tally, counted, triple_loop
 from hydra_lib.matmul.recursion import strassen
@@ -251,6 +251,7 @@ def test_H2():
     q = torch.randn(20_000, 64, generator=torch.Generator().manual_seed(0))
     correlated = measure_moments((q * q).sum(-1) / 8)
     assert correlated.mean > 7  # k = q: unit variances, but the mean grows like √d_k
+    assert abs(correlated.variance - 2) < 4 * correlated.variance_error
 
 
 def test_H7():
@@ -393,6 +394,13 @@ def test_H20():
     layer(x, x, x, mask).backward(grad_output)
     for name, parameter in layer.named_parameters():
         torch.testing.assert_close(ours[name], parameter.grad)
+    q, k, v, g = torch.randn(4, 5, 3, generator=torch.Generator().manual_seed(2)).double()
+    found = attention_backward(q, k, v, g).grad_q
+    for at in itertools.product(range(5), range(3)):
+        step = torch.zeros_like(q)
+        step[at] = 1e-6
+        above, below = (scaled_dot_product_attention(x, k, v) for x in (q + step, q - step))
+        assert ((above - below) * g).sum() / 2e-6 == pytest.approx(found[at].item(), rel=1e-6)
 
 
 def test_W1():
@@ -588,11 +596,14 @@ def test_B4():
 
 def test_B5():
     def saved(n, d=12, d_k=3):
+        # At full width a pair of tokens has one product for both its orders.
+        whole = n * (n + 1) // 2 * products((1, d), (d, 1))
         project = 2 * products((n, d), (d, d_k))
-        return products((n, d), (d, n)) - project - products((n, d_k), (d_k, n))
+        return whole - project - products((n, d_k), (d_k, n))
 
     assert re.match("only for one head.* enough tokens.* All heads", CLAIMS["B5"]["sentence"])
-    assert saved(7) < 0 == saved(8) < saved(9)  # 2 d d_k / (d − d_k) tokens
+    assert saved(21) < 0 == saved(22) < saved(23)
+    assert all(saved(n, d_k=6) < 0 for n in (1, 10, 50))  # half the width
     for n in (1, 100, 10_000):
         flops = HeadConfig(12, 4).flops(n, n)
         assert flops["W_q"] + flops["W_k"] + flops["scores"] > 2 * n**2 * 12
