@@ -81,7 +81,7 @@ function render({ model, el: root }) {
     }));
     return { name, ...grid, dots, buttons, rest: roving(buttons) };
   });
-  const summary = el("p", { class: "hydra-summary hydra-sticky", style: "--narrow:3", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary hydra-sticky", style: "--lines:2;--narrow:3", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(el("div", { class: "hydra-picker" }, steps.root), el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root)), summary);
 
