@@ -148,7 +148,8 @@ def test_widgets_in_jupyterlab(notebook, chromium):
             page.evaluate(MOVE)
             drawn(page)
             moved[name] = own.evaluate(SHOWN)
-            page.wait_for_timeout(400)  # until the setting rests in the address
+            # The setting rests in the address before a timer that was set later and takes longer.
+            page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
             settings[name] = fragment(page.url)
             if settings[name]:
                 follow(page, "")

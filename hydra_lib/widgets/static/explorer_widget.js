@@ -42,8 +42,8 @@ function render({ model, el: root }) {
       ...KEYS.slice(0, -1).map((key) => controls[key].root), show.root, controls.chart.root),
     about, told, results,
     el("p", { class: "hydra-note" }, "Paired: the median of the ratios of runs taken in turn. A reference so paired "
-      + "ran in turn with each; its time here is from one of these series. Medians: their ratio. ±: half the 95 % interval of a median; "
-      + "of fewer than six rounds, half their range."), el("div", { class: "hydra-panels" }, summary, figure),
+      + "ran in turn with each; its time here is from one of these series. Medians: their ratio. "
+      + "±: half the 95 % interval of a median; of fewer than six rounds, half their range."), el("div", { class: "hydra-panels" }, summary, figure),
   );
 
   let listed = "";

@@ -1,7 +1,7 @@
 import { boltzmann } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
 import { unrelated } from "./scaling.js";
-import { brief, columnHeads, el, follow, line, slider, svg, table, text, update, weight } from "./ui.js";
+import { brief, columnHeads, el, follow, grab, line, put, slider, svg, table, text, update, weight } from "./ui.js";
 
 const [FIELD_WIDTH, FIELD_HEIGHT, FIELDS_LEFT] = [36, 20, 44];
 const [BAR_WIDTH, BAR_HEIGHT, THINNEST] = [480, 34, 1];
@@ -11,6 +11,7 @@ function render({ model, el: root }) {
   const { d_k: { options: widths }, n: { options: lengths } } = model.get("limits");
   const right = FIELDS_LEFT + FIELD_WIDTH * widths.length;
   const foot = 8 + FIELD_HEIGHT * lengths.length;
+  const [pictureWidth, pictureHeight] = [right + 6, foot + 38];
   const xOf = (d) => FIELDS_LEFT + FIELD_WIDTH * (Math.log2(d / widths[0]) + 0.5);
   const yOf = (n) => foot - FIELD_HEIGHT * (Math.log2(n / lengths[0]) + 0.5);
 
@@ -36,7 +37,7 @@ function render({ model, el: root }) {
   const [there, here] = ["hydra-ring", "hydra-dot"].map((kind) => svg("circle", { r: 6, class: kind }));
   const divided = text(0, 0, "÷ √d_k", "middle");
   const handle = svg("circle", { r: 22, class: "hydra-handle" });
-  const picture = svg("svg", { viewBox: `0 0 ${right + 6} ${foot + 38}`, "aria-hidden": "true" },
+  const picture = svg("svg", { viewBox: `0 0 ${pictureWidth} ${pictureHeight}`, "aria-hidden": "true" },
     svg("g", { class: "hydra-fields" }, ...fields),
     svg("polyline", { class: "hydra-line", points: frozen }),
     text(xOf(2 * Math.log(lengths.at(-1))) + 6, yOf(lengths.at(-1)) + 4, "d_k = 2 ln n", "start"),
@@ -46,18 +47,10 @@ function render({ model, el: root }) {
     path, divided, there, here, handle);
 
   const nearest = (options, position) => options[Math.min(options.length - 1, Math.max(0, Math.round(position)))];
-  handle.addEventListener("pointerdown", (event) => {
-    event.preventDefault();
-    handle.setPointerCapture(event.pointerId);
-  });
-  handle.addEventListener("pointermove", (event) => {
-    if (!handle.hasPointerCapture(event.pointerId)) return;
-    const box = picture.getBoundingClientRect();
-    const unit = box.width / (right + 6);
-    const d_k = nearest(widths, ((event.clientX - box.left) / unit - FIELDS_LEFT) / FIELD_WIDTH - 0.5);
-    const n = nearest(lengths, (foot - (event.clientY - box.top) / unit) / FIELD_HEIGHT - 0.5);
-    update(model, { d_k, n });
-  });
+  grab(handle, picture, (x, y) => update(model, {
+    d_k: nearest(widths, (x * pictureWidth - FIELDS_LEFT) / FIELD_WIDTH - 0.5),
+    n: nearest(lengths, (foot - y * pictureHeight) / FIELD_HEIGHT - 0.5),
+  }));
 
   const bars = KINDS.map(bar);
   const rows = table("This row", KINDS.length, 2, (i) => KINDS[i]);
@@ -76,13 +69,11 @@ function render({ model, el: root }) {
     const [d, n] = [model.get("d_k"), model.get("n")];
     size.set(widths.indexOf(d), String(d));
     length.set(lengths.indexOf(n), String(n));
-    const y = yOf(n);
-    for (const one of [here, handle]) one.setAttribute("cx", xOf(d));
-    there.setAttribute("cx", xOf(1));
-    for (const one of [here, there, handle]) one.setAttribute("cy", y);
-    for (const [name, value] of [["x1", xOf(d)], ["x2", xOf(1)], ["y1", y], ["y2", y]]) path.setAttribute(name, value);
-    divided.setAttribute("x", (xOf(d) + xOf(1)) / 2);
-    divided.setAttribute("y", y - 6);
+    const [x, left, y] = [xOf(d), xOf(1), yOf(n)];
+    for (const one of [here, handle]) put(one, { cx: x, cy: y });
+    put(there, { cx: left, cy: y });
+    put(path, { x1: x, x2: left, y1: y, y2: y });
+    put(divided, { x: (x + left) / 2, y: y - 6 });
     divided.classList.toggle("hydra-unseen", d < 4);
 
     const scores = unrelated(n, model.get("seed"));

@@ -1,6 +1,8 @@
 import { withinLimits } from "./limits.js";
 import { alongOf, contour, MEASURES, temperatureOf, weightsAt } from "./rivals.js";
-import { brief, columnHeads, el, follow, heat, line, pills, slider, svg, table, text, update } from "./ui.js";
+import {
+  brief, columnHeads, el, follow, grab, heat, line, pills, put, slider, svg, table, text, update,
+} from "./ui.js";
 
 const SIDE = 204; // of the triangle
 const LEFT = 12;
@@ -20,7 +22,6 @@ const xOf = (U) => LEFT + (SIDE * (U + 2)) / 2;
 const yOf = (middle) => FOOT - TALL * middle;
 const place = (p) => [xOf(-2 * p[0] - p[1]), yOf(p[1])];
 const joined = (points) => points.map((point) => point.map((x) => x.toFixed(1)).join()).join(" ");
-const put = (node, attributes) => Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
 const rounded = (x) => Math.round(1000 * x) / 1000;
 
 function render({ model, el: root }) {
@@ -53,19 +54,11 @@ function render({ model, el: root }) {
     text(0, FOOT + 32, "E = −2", "start"), text(LEFT + SIDE + 4, FOOT + 32, "E = 0", "end"),
     text(PANEL.left, FOOT + 16, "0", "middle"), end, title);
 
-  /** The point of the triangle that is nearest upright to where the pointer is. */
-  function move(event) {
-    const box = picture.getBoundingClientRect();
-    const unit = box.width / WIDTH;
-    const U = Math.min(0, Math.max(-2, (2 * ((event.clientX - box.left) / unit - LEFT)) / SIDE - 2));
-    const middle = (FOOT - (event.clientY - box.top) / unit) / TALL;
-    update(model, { U: rounded(U), along: rounded(alongOf(U, middle)) });
-  }
-  handle.addEventListener("pointerdown", (event) => {
-    event.preventDefault();
-    handle.setPointerCapture(event.pointerId);
+  // The point of the triangle that is nearest upright to where the pointer is.
+  grab(handle, picture, (x, y) => {
+    const U = Math.min(0, Math.max(-2, (2 * (x * WIDTH - LEFT)) / SIDE - 2));
+    update(model, { U: rounded(U), along: rounded(alongOf(U, (FOOT - y * HEIGHT) / TALL)) });
   });
-  handle.addEventListener("pointermove", (event) => handle.hasPointerCapture(event.pointerId) && move(event));
 
   const rows = table("Both of this mean energy", 2, 4, (i) => ["yours", "best"][i]);
   columnHeads(rows, "weights", ["key 1", "key 2", "key 3", "S"]);

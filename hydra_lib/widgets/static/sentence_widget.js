@@ -2,7 +2,7 @@ import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
 import { arc, between, mixed, weightsOf } from "./sentence.js";
 import {
-  checkbox, choice, columnHeads, css, el, follow, heat, number, pills, roving, slider, svg, swatch, table,
+  checkbox, choice, columnHeads, css, el, follow, grab, heat, number, pills, roving, slider, svg, swatch, table,
   update, vector,
 } from "./ui.js";
 
@@ -225,18 +225,11 @@ function plane(model, words, values) {
       handle: svg("circle", { r: 0.55, class: "hydra-handle" }),
     };
     if (!isQuery) parts.tip.setAttribute("style", `--paint:${css(values[Number(vector)])}`);
-    parts.handle.addEventListener("pointerdown", (event) => {
-      event.preventDefault();
-      parts.handle.setPointerCapture(event.pointerId);
+    parts.handle.addEventListener("pointerdown", () => {
       chosen = vector;
       draw();
     });
-    parts.handle.addEventListener("pointermove", (event) => {
-      if (!parts.handle.hasPointerCapture(event.pointerId)) return;
-      const box = picture.getBoundingClientRect();
-      const at = (x, low, size) => ((x - low) / size) * 2 * REACH - REACH;
-      move(vector, [at(event.clientX, box.left, box.width), -at(event.clientY, box.top, box.height)]);
-    });
+    grab(parts.handle, picture, (x, y) => move(vector, [2 * REACH * x - REACH, REACH - 2 * REACH * y]));
     return [vector, parts];
   }));
   picture.append(

@@ -176,6 +176,23 @@ export function svg(tag, attributes = {}, ...children) {
 export const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
 export const text = (x, y, words, anchor, more = {}) => svg("text", { x, y, "text-anchor": anchor, ...more }, words);
 
+/** Several attributes at once. */
+export const put = (node, attributes) =>
+  Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
+
+/** A handle to drag over a picture: `move(x, y)` gets where the pointer is, in shares of its width and height. */
+export function grab(handle, picture, move) {
+  handle.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    handle.setPointerCapture(event.pointerId);
+  });
+  handle.addEventListener("pointermove", (event) => {
+    if (!handle.hasPointerCapture(event.pointerId)) return;
+    const box = picture.getBoundingClientRect();
+    move((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
+  });
+}
+
 /** Follow a model's traits: `draw` runs now and once a frame in which any of them changed. */
 export function follow(model, names, draw) {
   let asked = 0;
