@@ -82,7 +82,7 @@ def best(scores: dict, role: str, layer: int) -> int:
 
 
 def seeds(seed: int) -> dict:
-    """One model: its history, its heads, what each is good for, clones and a vacancy."""
+    """One model: its history, its heads, what each is good for, and clones."""
     model, few = fresh(seed), held_out(100)
     history, checkpoints = [], []
 
@@ -106,7 +106,6 @@ def seeds(seed: int) -> dict:
     row["zero"] = costs(model, test)
     row["mean"] = costs(model, test, mean_heads(model, test))
     row["clones"] = [twin(model, role, row, test) for role in ("induction", "bracket")]
-    row["vacancy"] = [vacancy(model, row, seed, test, others) for others in (True, False)]
     return row
 
 
@@ -143,53 +142,85 @@ def alone(model: ToyModel, layer: int, idle: int, test: Corpus) -> ToyModel:
 
 
 def gradients(model: ToyModel, layer: int, head: int, test: Corpus) -> dict[str, torch.Tensor]:
-    ids = test.ids
-    loss = torch.nn.functional.cross_entropy(model(ids[:, :-1]).mT, ids[:, 1:])
+    loss = torch.nn.functional.cross_entropy(model(test.ids[:, :-1]).mT, test.ids[:, 1:])
+    return own_gradients(model, loss, layer, head)
+
+
+def own_gradients(
+    model: ToyModel, loss: torch.Tensor, layer: int, head: int
+) -> dict[str, torch.Tensor]:
+    """The gradients of a loss by the weights that belong to one head."""
     attention = model.layers[layer]
     names = ("W_q", "W_k", "W_v", "W_o")
-    whole = torch.autograd.grad(loss, [getattr(attention, name).weight for name in names])
+    weights = [getattr(attention, name).weight for name in names]
+    whole = torch.autograd.grad(loss, weights, retain_graph=True)
     d_k = attention.config.head_dim
     own = slice(head * d_k, (head + 1) * d_k)
     return {n: g[:, own] if n == "W_o" else g[own] for n, g in zip(names, whole, strict=True)}
 
 
-def vacancy(model: ToyModel, row: dict, seed: int, test: Corpus, others: bool) -> dict:
-    """Start the idlest head of layer 1 anew and train it alone, with or without the other
-    induction heads at work: does it take the role?"""
-    model, rise = copy.deepcopy(model), row["mean"]["all"][1]
-    idle = rise.index(min(rise))
-    scores = row["scores"]["induction"][1]
-    same = [head for head, score in enumerate(scores) if score >= 0.5 and head != idle]
-    start = fresh(seed + 100)
+def vacancies(seed: int) -> dict:
+    """Start an idle head of the second layer anew and train it alone, everything else frozen:
+    with all others at work, with the induction heads silent, and with a head of the names silent.
+
+    A silent head says its mean. The new head is none of the silent ones: what it leaves undone
+    itself is the same in the three.
+    """
+    model, test = fresh(seed), held_out()
+    learn(model, seed)
+    means = mean_heads(model, test)
+    rise, scores = costs(model, test, means), role_scores(model, test)["induction"][1].tolist()
+    heads = range(len(scores))
+    induction = [head for head in heads if scores[head] >= 0.5]
+    names = max(set(heads) - set(induction), key=lambda head: rise["entity"][1][head])
+    slot = min(set(heads) - {*induction, names}, key=lambda head: rise["all"][1][head])
+    new = head_weights(fresh(seed + 100), 1, slot)
     with torch.no_grad():
-        for name, weight in head_weights(model, 1, idle).items():
-            weight.copy_(head_weights(start, 1, idle)[name])
-        if not others:
-            for head in same:  # without their columns of W_o they add nothing
-                head_weights(model, 1, head)["W_o"].zero_()
-    first = gradient_norms(model, test)[1][idle].item()
+        for name, weight in head_weights(model, 1, slot).items():
+            weight.copy_(new[name])
+    silent = {"nobody": [], "induction": induction, "entity": [names]}
+    found = {who: vacancy(model, slot, taken, means, seed) for who, taken in silent.items()}
+    return {"slot": slot, "silent": silent, "scores": scores, "found": found}
+
+
+def vacancy(model: ToyModel, slot: int, silent: list[int], means: list, seed: int) -> dict:
+    """The first gradients of a new head and, after 400 steps, what it does and what without it."""
+    model, test, edit = copy.deepcopy(model), held_out(), ablate(1, *silent, means=means)
+    row = {"before": job_losses(model, test, edit), "gradient": {}}
+    logits, answers = model(test.ids[:, :-1], edit), test.ids[:, 1:]
+    for index, job in enumerate(JOBS[1:], 1):
+        # Every position of the job, also where something else follows than its answer: over the
+        # others alone a head that is as good as can be still has a gradient.
+        here = test.job == index
+        loss = torch.nn.functional.cross_entropy(logits[here], answers[here])
+        parts = own_gradients(model, loss, 1, slot).values()
+        row["gradient"][job] = sum(x.square().sum() for x in parts).sqrt().item()
     kept = {name: x.clone() for name, x in model.state_dict().items()}
-    mine = {}
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name.startswith("layers.1."))
-        mine[name] = torch.zeros_like(parameter, dtype=torch.bool)
+    mine = {name: torch.zeros_like(x, dtype=torch.bool) for name, x in kept.items()}
     width = model.layers[1].config.head_dim
-    own = slice(idle * width, (idle + 1) * width)
+    own = slice(slot * width, (slot + 1) * width)
     for name in ("W_q", "W_k", "W_v"):
         mine[f"layers.1.{name}.weight"][own] = True
     mine["layers.1.W_o.weight"][:, own] = True
     for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.startswith("layers.1."))
         if parameter.requires_grad:
             parameter.register_hook(lambda gradient, mask=mine[name]: gradient * mask)
     documents = corpus(DOCUMENTS // 4, seed=seed + 100)
     inputs, targets = documents.ids[:, :-1], documents.ids[:, 1:]
+    model.forward = lambda ids: ToyModel.forward(model, ids, edit)
     for _ in train(model, inputs, targets, 400, seed=seed):
         with torch.no_grad():  # undo what weight decay did to the other heads
             for name, parameter in model.named_parameters():
                 parameter.copy_(torch.where(mine[name], parameter, kept[name]))
-    score = role_scores(model, test)["induction"][1][idle].item()
-    switch = {"others at work": others, "others": same}
-    return switch | {"head": idle, "gradient": first, "score": score}
+    del model.forward
+    without = ablate(1, slot, *silent, means=mean_heads(model, test))
+    scores = role_scores(model, test)
+    return row | {
+        "after": job_losses(model, test, edit),
+        "without": job_losses(model, test, without),
+        "score": {role: scores[role][1][slot].item() for role in ROLES},
+    }
 
 
 def widths(seed: int, n_heads: int) -> dict:
@@ -287,6 +318,7 @@ class LookUps(ToyModel):
 
 GROUPS = {
     "seeds": (seeds, [{"seed": s} for s in range(8)]),
+    "vacancies": (vacancies, [{"seed": s} for s in range(8)]),
     "widths": (widths, [{"seed": s, "n_heads": h} for s in range(3) for h in (1, 2, 3, 4, 8, 12)]),
     "lookups": (lookups, [{"seed": s, "n_heads": h} for s in range(3) for h in (1, 2, 4, 8)]),
     "ties": (
