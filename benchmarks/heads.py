@@ -163,8 +163,8 @@ def vacancies(seed: int) -> dict:
     """Start an idle head of the second layer anew and train it alone, everything else frozen:
     with all others at work, with the induction heads silent, and with a head of the names silent.
 
-    A silent head says its mean. The new head is none of the silent ones: what it leaves undone
-    itself is the same in the three.
+    A silent head says its mean. The new head is none of the silent ones: what its predecessor
+    leaves undone is the same in the three.
     """
     model, test = fresh(seed), held_out()
     learn(model, seed)
@@ -180,7 +180,8 @@ def vacancies(seed: int) -> dict:
             weight.copy_(new[name])
     silent = {"nobody": [], "induction": induction, "entity": [names]}
     found = {who: vacancy(model, slot, taken, means, seed) for who, taken in silent.items()}
-    return {"slot": slot, "silent": silent, "scores": scores, "found": found}
+    cost = {job: rise[job][1][slot] for job in JOBS[1:]}  # of the predecessor's silence
+    return {"slot": slot, "cost": cost, "silent": silent, "scores": scores, "found": found}
 
 
 def vacancy(model: ToyModel, slot: int, silent: list[int], means: list, seed: int) -> dict:

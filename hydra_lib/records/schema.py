@@ -32,7 +32,8 @@ A row with a ``kernel`` is a timing. It is flat, and has all of these fields:
     Relative half-width of the 95 % interval of the ratio's median, or of the time's; of fewer than
     six samples that of their range.
 ``error``
-    Largest relative error against float64.
+    Relative error against float64, as found before it was timed: the largest of what the
+    benchmark compares, which need not be all of the result.
 ``peak_bytes``
     Most CUDA memory held beside the inputs.
 

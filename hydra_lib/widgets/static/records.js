@@ -174,7 +174,7 @@ export function sentence({ record, rows, taken }, row) {
   const more = [];
   if (found) more.push(`The roof allows ${timeText(found.leastSeconds)}.`);
   if (Number.isFinite(row.levels)) more.push(`Levels of recursion: ${row.levels}.`);
-  if (Number.isFinite(row.error)) more.push(`Largest relative error against float64: ${three(row.error)}.`);
+  if (Number.isFinite(row.error)) more.push(`Right to ${three(row.error)}, compared with float64 before it was timed.`);
   if (Number.isFinite(row.peak_bytes)) more.push(`Most memory held beside the inputs: ${memoryText(row.peak_bytes)}.`);
   return `${row.kernel}: ${parts.join(", ")}. ${more.join(" ")}`.trim();
 }
