@@ -348,6 +348,12 @@ def test_H17():
     assert (ours[:, 0] == 0).all()
     assert theirs[:, 0].isnan().all()
     torch.testing.assert_close(layer(x, x, x), layer.to_torch()(x, x, x)[0])
+    biased = MultiHeadAttention(HeadConfig(12, 4), bias=True, generator=torch.Generator()).double()
+    with torch.no_grad():
+        evaluated = biased.to_torch().eval()(x, x, x, attn_mask=~mask, need_weights=False)[0]
+        assert (biased(x, x, x, mask)[:, 0] == 0).all()
+    assert evaluated[:, 0].isnan().all()
+    torch.testing.assert_close(evaluated[:, 1:], biased(x, x, x, mask)[:, 1:])
 
 
 def test_H18():
@@ -501,8 +507,8 @@ def test_W8():
         new, none = found["nobody"]["after"], found["nobody"]["without"]
         assert abs(new["induction"]["accuracy"] - none["induction"]["accuracy"]) < 0.1
         rise = {job: none[job]["loss"] - new[job]["loss"] for job in ("bracket", "entity")}
-        taken = [job for job, x in rise.items() if x > 0.2]
-        assert taken == [job for job in rise if row["cost"][job] > 0.3]
+        taken = {job for job, x in rise.items() if x > 0.2}
+        assert taken <= {job for job in rise if row["cost"][job] > 0.3}
         gaps += bool(taken)
         assert found["induction"]["without"]["induction"]["accuracy"] < 0.01
     learned = [row["found"]["induction"]["after"]["induction"]["accuracy"] for row in vacancies]

@@ -27,10 +27,11 @@ def measured() -> list[list[float]]:
 class FreezingWidget(Widget):
     """Drag a point over widths and numbers of keys: how many of a row's keys are in use?
 
-    The ``n`` scores of the row are independent and normal with variance ``d_k``, those of a head
-    whose queries and keys have nothing to do with each other; they stand as they are and divided
-    by √d_k. ``n`` is a power of two from 2 to 4096, ``d_k`` one from 1 to 256. The page draws the
-    row, the same one for the same ``seed``; a longer row begins with the shorter one.
+    The ``n`` scores of the row are independent and normal with variance ``d_k``, those of a query
+    of length √d_k with keys of unit variance that have nothing to do with it; they stand as they
+    are and divided by √d_k. ``n`` is a power of two from 2 to 4096, ``d_k`` one from 1 to 256. The
+    page draws the row, the same one for the same ``seed``; a longer row begins with the shorter
+    one.
 
     ``keys_in_use`` has, for each n and each d_k, the mean of exp(entropy) over 100 rows, measured
     here; the line d_k = 2 ln n is the freezing temperature of Derrida (1981) at τ = 1.

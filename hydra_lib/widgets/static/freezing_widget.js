@@ -5,7 +5,7 @@ import { brief, columnHeads, el, follow, grab, line, put, slider, svg, table, te
 
 const [FIELD_WIDTH, FIELD_HEIGHT, FIELDS_LEFT] = [36, 20, 44];
 const [BAR_WIDTH, BAR_HEIGHT, THINNEST] = [480, 34, 1];
-const KINDS = ["q·k", "q·k / √d_k"];
+const KINDS = ["scores", "scores / √d_k"];
 
 function render({ model, el: root }) {
   const { d_k: { options: widths }, n: { options: lengths } } = model.get("limits");
