@@ -100,6 +100,28 @@ INNER = "expected weights (…, Tq, Tk) and values (…, Tk, d_v) with the same 
             INNER + "(5, 7) and (6, 3)",
         ),
         (lambda: aggregate(torch.ones(7), torch.ones(7, 3)), ValueError, INNER + "(7,) and (7, 3)"),
+        (lambda: aggregate(torch.ones(7, 7), torch.ones(7)), ValueError, INNER + "(7, 7) and (7,)"),
+        (
+            lambda: aggregate_by_loops(torch.ones(5, 7), torch.ones(6, 3)),
+            ValueError,
+            INNER + "(5, 7) and (6, 3)",
+        ),
+        (
+            lambda: aggregate(torch.ones(2, 2), [[1.0], [2.0]]),
+            TypeError,
+            "values must be a torch tensor, got list",
+        ),
+        (
+            lambda: aggregate(torch.ones(2, 2), torch.ones(2, 2).to("meta")),
+            ValueError,
+            "values is on meta, weights are on cpu",
+        ),
+        (
+            lambda: aggregate(torch.ones(2, 5, 7), torch.ones(3, 7, 4)),
+            ValueError,
+            "expected leading axes of weights and values that broadcast, got (2, 5, 7) and "
+            "(3, 7, 4)",
+        ),
         (
             lambda: aggregate(torch.ones(2, 2), torch.ones(2, 2).double()),
             TypeError,
@@ -116,6 +138,10 @@ INNER = "expected weights (…, Tq, Tk) and values (…, Tk, d_v) with the same 
 def test_bad_input(call, error, message):
     with refuses(error, message):
         call()
+
+
+def test_leading_axes_are_all_but_the_last_two():
+    assert aggregate(torch.ones(3, 5, 7), torch.ones(3, 7, 2)).shape == (3, 5, 2)
 
 
 def test_decay_takes_the_integers_of_numpy():

@@ -447,6 +447,13 @@ def test_flops_by_hand():
     assert again == backward_flops(5, 7, 3, 11, batch=2)
 
 
+def test_weights_of_other_inputs_are_refused():
+    q, k, v, grad_output = inputs(B, h)
+    weights = trace(q, k, v).weights
+    with refuses(ValueError, f"weights must have shape {(B, h, Tq, Tk)}, got {(B, h, Tq, Tk - 1)}"):
+        gradients_from_weights(q, k, v, weights[..., :-1], grad_output, 1.0)
+
+
 def test_flops_against_a_count_of_what_runs():
     q, k, v, grad_output = inputs(B, h)
     sizes = Tq, Tk, d_k, d_v, B * h

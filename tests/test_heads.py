@@ -208,6 +208,17 @@ def test_a_split_is_a_view():
     assert merge_heads(packed).untyped_storage().data_ptr() != packed.untyped_storage().data_ptr()
 
 
+def test_only_the_width_must_be_there_to_split():
+    assert split_heads(torch.zeros(0, d_model), h).shape == (h, 0, d_k)
+    assert split_heads(torch.zeros(2, 0, d_model), h).shape == (2, h, 0, d_k)
+    with refuses(ValueError, "x must be (…, T, d_model), got shape (2, 5, 0)"):
+        split_heads(torch.zeros(2, 5, 0), h)
+
+
+def test_flops_are_of_one_sequence_unless_told():
+    assert HeadConfig(6, 2).flops(5, 7) == HeadConfig(6, 2).flops(5, 7, batch=1)
+
+
 def test_a_strided_input_can_be_split():
     x = numbered(T, B, 2 * d_model).transpose(0, 1)[..., ::2]
     assert torch.equal(split_heads(x, h), split_heads(x.contiguous(), h))

@@ -115,6 +115,16 @@ def test_dtype_is_kept(dtype):
             "mask must broadcast to scores (5, 5), got shape (3, 5, 5)",
         ),
         (
+            lambda: apply_mask(torch.zeros(2, 2), [[True, False], [True, True]]),
+            TypeError,
+            "mask must be a torch tensor, got list",
+        ),
+        (
+            lambda: padding_mask(torch.tensor([1, 2]).to("meta"), 3),
+            ValueError,
+            "lengths must hold numbers, got a meta tensor",
+        ),
+        (
             lambda: apply_mask(torch.zeros(2, 2), causal_mask(2).to("meta")),
             ValueError,
             "mask is on meta, scores are on cpu",

@@ -519,6 +519,14 @@ def test_bad_input(path, arguments, error, message):
 
 
 @pytest.mark.parametrize("method", ["combine", "contributions"])
+def test_heads_of_another_kind(method):
+    with refuses(TypeError, "heads must be a torch tensor, got list"):
+        getattr(make(), method)([[[0.0]]])
+    with refuses(TypeError, "heads must be torch.float64 like the weights, got torch.float32"):
+        getattr(make(), method)(torch.zeros(3, 5, 7))
+
+
+@pytest.mark.parametrize("method", ["combine", "contributions"])
 @pytest.mark.parametrize("shape", [(2, 7, 5, 3), (2, 2, 5, 7), (3, 7)])
 def test_heads_of_the_wrong_shape(method, shape):
     message = f"heads must be (…, 3, T, 7), got {shape}"
