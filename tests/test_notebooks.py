@@ -1,5 +1,6 @@
 """The notebooks that readers open: in step with the text, plain, without spoilers, linked."""
 
+import ast
 import html
 import importlib.util
 import json
@@ -53,6 +54,23 @@ def test_every_chapter_has_its_notebook_and_its_stored_lines():
 def test_in_step_with_the_text(path):
     """Run make sync after editing a chapter."""
     assert nbformat.read(path, as_version=4) == export.derive(ROOT / "book" / f"{path.stem}.md")
+
+
+def thrown_away(source):
+    """Pictures that a cell makes and does not show: only the last expression of a cell is shown."""
+    body = ast.parse(source).body
+    calls = [
+        x.value for x in body[:-1] if isinstance(x, ast.Expr) and isinstance(x.value, ast.Call)
+    ]
+    return [x for x in calls if getattr(x.func, "id", None) in ("themed", "matrices", "source")]
+
+
+@every_notebook
+def test_every_picture_is_shown(path):
+    assert thrown_away("themed(fig)\nx = 1")  # it can fail
+    for cell in cells(path, "code"):
+        if not cell.source.startswith("%"):
+            assert not thrown_away(cell.source), cell.source
 
 
 @every_notebook

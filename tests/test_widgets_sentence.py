@@ -281,7 +281,7 @@ def test_arrows_by_hand_and_by_slider(widget_page):
 def test_three_heads(widget_page):
     page = widget_page(SentenceWidget(controls=["head"], **HEADS))
     for head in range(3):
-        page.get_by_label(("1: red", "2: green", "3: blue")[head]).check()
+        page.get_by_label(("0: red", "1: green", "2: blue")[head]).check()
         drawn(page)
         q, k = sentence.HEAD_QUERIES[head], sentence.HEAD_KEYS[head]
         assert shown(page) == expected_texts(attention(q=q, k=k))

@@ -108,7 +108,7 @@ function render({ model, el: root }) {
     const rising = words[push.indexOf(Math.max(...push))];
     summary.textContent = `Loss ${brief(loss)}. `
       + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
-        : `The step would raise “${rising}” most, and takes from the others what it gives: the pushes sum to 0.`);
+        : `The step would raise “${rising}” most. What some scores gain others lose: the pushes sum to 0.`);
   });
 }
 

@@ -36,7 +36,7 @@ function render({ model, el: root }) {
     const value = temperatureAt(position);
     update(model, { tau: value === Infinity ? "inf" : value });
   });
-  const head = pills("Head", CHANNELS.map((channel, i) => [String(i), `${i + 1}: ${channel}`]),
+  const head = pills("Head", CHANNELS.map((channel, i) => [String(i), `${i}: ${channel}`]),
     (value) => update(model, { head: Number(value) }));
   const shown = { rule, causal, tau, head };
 
