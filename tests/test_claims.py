@@ -329,7 +329,7 @@ def test_H16():
     assert len(counts) == 1
     assert len({HeadConfig(768, h).parameters() for h in (1, 2, 12, 24)}) == 1
     few = [r["ratio"] for r in pairs("attention", "heads") if r["kernel"] == "12 heads"]
-    assert all(0.75 < ratio < 1.25 for ratio in few)
+    assert all(0.94 < ratio < 1.06 for ratio in few)
 
 
 def test_H17():
@@ -496,6 +496,8 @@ def test_W8():
             loss = c["loss"]
             cost = loss["twins, without one"] - loss["twins"]
             assert cost < loss["alone, without it"] - loss["alone"]
+            ratio = [c["ratio"][name] for name in ("W_q", "W_k", "W_v", "W_o")]
+            assert ratio == pytest.approx([0.5, 0.5, 0.5, 1], abs=0.01)
     vacancies = group(record("heads"), "vacancies")
     most = len(vacancies) / 2
     smaller, other, gaps = 0, 0, 0
@@ -526,7 +528,9 @@ def test_W9():
             pass
         heads = toy_heads(model)
         assert all(torch.equal(heads[0], other) for other in heads[:6]) == tied
-    exact = [row["gap"] for row in group(record("heads"), "ties") if row["noise"] == 0]
+    tied = [row for row in group(record("heads"), "ties") if row["noise"] == 0]
+    assert all(row["largest difference"] == 0 for row in tied)
+    exact = [row["gap"] for row in tied]
     usual = [row["gap"] for row in group(record("heads"), "seeds")]
     assert min(exact) > 3 * max(usual)
     scores = role_scores(stored(), corpus(100, seed=1_000_000))
