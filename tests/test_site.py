@@ -141,3 +141,4 @@ def halting():
 def test_widgets_start_though_the_page_halts_on_its_way(open_page, halting):
     page = open_page(halting)
     assert page.locator("[data-ready]").count() == page.locator(VIEWS).count() >= 2
+    page.wait_for_load_state("load")  # the server ends before the page: it resets what is waiting
