@@ -2,7 +2,7 @@
 
 Whatever is timed is first compared with one process that computes in float64, and attention over
 ranks with torch's own context parallelism. A sample is the time of the slowest rank. Run from
-the root of the repository: ``python benchmarks/parallel.py`` takes about three minutes and writes
+the root of the repository: ``python benchmarks/parallel.py`` takes a minute or more and writes
 ``hydra_lib/records/parallel.json``. More ranks than the processor has cores share them.
 """
 
