@@ -384,6 +384,10 @@ def select(page, name):
     return page.get_by_role("combobox", name=name, exact=True)
 
 
+def pick(page, name):
+    page.get_by_role("radio", name=name, exact=True).check()
+
+
 def bar(percent):
     return re.compile(f"^--heat: ?{re.escape(f'{percent:.1f}')}%;?$")
 
@@ -418,10 +422,10 @@ def test_bars_over_a_wide_range_are_logarithmic_and_say_so(widget_page):
     for i, seconds in enumerate((1e-3, 2e-3, 0.8)):
         heat = 100 * (math.log(seconds) - low) / (high - low)
         expect(cells(page, i).first).to_have_attribute("style", bar(heat))
-    select(page, "Show").select_option("speed")
+    pick(page, "FLOP/s")
     expect(page.locator("caption")).to_contain_text("bars by the logarithm")
     select(page, "Ratio to").select_option("second")
-    select(page, "Show").select_option("ratio")  # 1.8, 1 and 1 / 4.5: in proportion
+    pick(page, "ratio")  # 1.8, 1 and 1 / 4.5: in proportion
     expect(page.locator("caption")).to_have_text(re.compile("fastest first$"))
     expect(cells(page, 0).nth(2)).to_have_attribute("style", bar(100))
 
@@ -429,13 +433,13 @@ def test_bars_over_a_wide_range_are_logarithmic_and_say_so(widget_page):
 @browser
 def test_one_record(widget_page):
     page = widget_page(ExplorerWidget({"x": small_record()}, kernel="second"))
-    labels = page.locator(".hydra-controls label:visible > span").all_inner_texts()
-    assert labels == ["Ratio to", "Show"]
-    expect(page.locator(".hydra-note").first).to_have_text(
+    assert page.locator(".hydra-controls label:visible").count() == 0  # one size, nothing to choose
+    expect(page.locator("legend:visible")).to_have_text("Show")
+    expect(page.locator(".hydra-note").nth(1)).to_have_text(
         "Small. AMD EPYC, 2 threads, 2026-01-02; "
         "python 3.12.1, torch 2.13.0, cuda 13.0, numpy 2.4.6."
     )
-    expect(page.locator(".hydra-note").nth(1)).to_have_text(
+    expect(page.locator(".hydra-note").first).to_have_text(
         "Paired: the median of the ratios of runs taken in turn. A reference so paired ran in "
         "turn with each; its time here is from one of these series. Medians: their ratio. ±: half "
         "the 95 % interval of a median; of fewer than six rounds, half their range."
@@ -500,9 +504,9 @@ def test_products_of_other_sides_and_levels(widget_page):
     select(page, "Measured").select_option("widths")
     expect(page.locator("caption")).to_contain_text("d_model = 768, T = 7, bfloat16")
     expect(page.locator(".hydra-path circle")).to_have_count(2)
-    select(page, "Show").select_option("FLOP/s")
+    pick(page, "FLOP/s")
     expect(page.locator("figcaption")).to_have_text("The FLOPs of these kernels were not counted.")
-    expect(page.locator("figure svg > *")).to_have_count(0)
+    expect(page.locator("figure svg > g > *")).to_have_count(0)
 
 
 @browser
@@ -543,13 +547,13 @@ def test_reference_and_what_is_shown(widget_page):
         ("FLOP/s", 1, [100, 50, 12.5]),
         ("ratio", 2, [100, 55.6, 12.5]),
     ):
-        select(page, "Show").select_option(name)
+        pick(page, name)
         bars = page.locator("td.hydra-bar")
         expect(bars).to_have_count(3)
         for i, heat in enumerate(heats):
             expect(cells(page, i).nth(column)).to_have_attribute("style", bar(heat))
-    select(page, "Show").focus()
-    page.keyboard.press("ArrowUp")
+    page.get_by_role("radio", name="ratio").focus()
+    page.keyboard.press("ArrowLeft")
     expect(cells(page, 0).nth(1)).to_have_attribute("style", bar(100))
 
 
@@ -560,7 +564,7 @@ def test_device_group_and_sizes(widget_page):
     expect(device.locator("option")).to_have_text(["AMD EPYC", "NVIDIA H200"])
     device.focus()
     page.keyboard.press("ArrowDown")
-    expect(page.locator(".hydra-note").first).to_have_text(
+    expect(page.locator(".hydra-note").last).to_have_text(
         "Made up. NVIDIA H200, 2026-02-03; python 3.12.1, torch 2.13.0, cuda 13.0, numpy 2.4.6."
     )
     caption = page.locator("caption")
@@ -597,35 +601,63 @@ def test_device_group_and_sizes(widget_page):
 @browser
 def test_charts(widget_page):
     page = widget_page(both(), fragment="#explorer.record=gpu")
-    chart, caption = select(page, "Chart"), page.locator("figcaption")
-    expect(chart.locator("option")).to_have_text(["roofline", "along T", "along head_dim"])
+    caption = page.locator("figcaption")
+    chart = page.get_by_role("group", name="Chart").locator("label:visible")
+    expect(chart).to_have_text(["roofline", "along T", "along head_dim"])
     expect(caption).to_contain_text("Roofline in bfloat16")
-    chart.select_option("along T")
+    pick(page, "along T")
     expect(caption).to_have_text(
-        "Time along T; B changes with it. The dashed line is what the table shows."
+        "Time along T; B changes with it. The dashed line is what the table shows: drag it."
     )
     expect(page.locator(".hydra-path")).to_have_count(3)
     assert sorted(page.locator(".hydra-point text").all_text_contents()) == ["1", "2", "3"]
     page.locator(".hydra-path").nth(2).locator("circle").first.click()
     expect(page.locator(".hydra-path.hydra-picked")).to_have_count(1)
     expect(page.locator(".hydra-summary")).to_contain_text(f"{FAST}: ")
-    select(page, "Show").select_option("ratio")
+    pick(page, "ratio")
     expect(caption).to_contain_text(f"Times as fast as {FAST} along T")
     # The polyline of the ratio to cuDNN is flat where all three ratios are the same.
     points = page.locator(".hydra-picked polyline").get_attribute("points").split(" ")
     assert len({point.split(",")[1] for point in points}) == 1
-    chart.focus()
-    page.keyboard.press("ArrowDown")
+    page.get_by_role("radio", name="along T").focus()
+    page.keyboard.press("ArrowRight")
     expect(caption).to_contain_text("along head_dim; h changes with it.")
     select(page, "Measured").select_option("head_dim")
     expect(caption).to_contain_text("along head_dim. ")
     expect(page.locator(".hydra-path circle")).to_have_count(30)
     select(page, "Measured").select_option("ladder")
-    expect(chart).to_have_value("roofline")  # its two lengths are fewer than its kernels
+    # Its two lengths are fewer than its kernels.
+    expect(page.get_by_role("radio", name="roofline")).to_be_checked()
     select(page, "Length T").select_option("1024")
-    select(page, "Chart").select_option("along T")
+    pick(page, "along T")
     # It is not in the table at this length, hence it stands there by its name.
     expect(page.locator(".hydra-point text", has_text="Python loops")).to_have_count(1)
+
+
+@browser
+def test_the_dashed_line_is_dragged_from_size_to_size(widget_page):
+    page = widget_page(both(), fragment="#explorer.record=gpu&explorer.chart=T")
+    handle, caption = page.locator(".hydra-plot .hydra-handle"), page.locator("caption")
+    lengths = select(page, "Length T").locator("option").all_inner_texts()
+    taken = select(page, "Length T").input_value()
+    assert len(lengths) > 2
+    assert taken == lengths[-1]
+    box, drawn = handle.bounding_box(), page.locator(".hydra-plot svg").bounding_box()
+    middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+    dashed = page.locator("g > .hydra-gap").bounding_box()
+    assert abs(dashed["x"] - middle[0]) < 1
+    page.mouse.move(*middle)
+    page.mouse.down()
+    seen = []
+    for share in range(100, -20, -5):  # one hand, without letting go, to the left and beyond
+        page.mouse.move(drawn["x"] + drawn["width"] * share / 100, middle[1])
+        page.evaluate("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))")
+        seen.append(select(page, "Length T").input_value())
+    page.mouse.up()
+    assert list(dict.fromkeys(seen)) == lengths[::-1]
+    expect(caption).to_contain_text(f"T = {lengths[0]},")
+    pick(page, "roofline")  # where no size is chosen there is nothing to drag
+    expect(handle).not_to_be_in_viewport()
 
 
 @browser
@@ -722,7 +754,7 @@ def test_every_record_of_the_book_can_be_shown(widget_page):
     page = widget_page(ExplorerWidget({name: known[name] for name in timed}))
     for name, groups in timed.items():
         select(page, "Device").select_option(name)
-        expect(page.locator(".hydra-note").first).to_contain_text(provenance(known[name]))
+        expect(page.locator(".hydra-note").last).to_contain_text(provenance(known[name]))
         for group in groups:
             select(page, "Measured").select_option(group)
             expect(page.locator("[data-ready] > [role=status]")).to_be_empty()

@@ -3,7 +3,7 @@ import { apart, axisOf, columns, scale, ticks } from "./chart.js";
 import { compared, fastestFirst, placeOf, series, speedText, SPEED, three, TIME, unitFor } from "./records.js";
 import { line, svg, text } from "./ui.js";
 
-const [WIDTH, HEIGHT] = [340, 250];
+export const [WIDTH, HEIGHT] = [340, 250];
 const [LEFT, RIGHT, TOP, BOTTOM] = [42, WIDTH - 32, 24, HEIGHT - 36];
 
 const plain = (x) => (x === 0 || (x >= 1e-3 && x < 1e5) ? String(x) : x.toExponential(0).replace("e+", "e").replace("-", "−"));
@@ -87,7 +87,7 @@ export function quantity(show, rows, row, reference) {
   return (show === "speed" ? row.flops / row.p50 : compared(rows, row.kernel, reference)?.value) ?? NaN;
 }
 
-/** The quantity along an axis, a line a kernel; returns the caption. */
+/** The quantity along an axis, a line a kernel; returns the caption, and how far right which value stands. */
 export function drawLines(node, shown, show, chosen, onChoose) {
   const { record, taken } = shown;
   const axis = taken.chart;
@@ -96,7 +96,7 @@ export function drawLines(node, shown, show, chosen, onChoose) {
     ({ x, row, value: quantity(show, rows, row, taken.reference) }))).filter(({ value }) => Number.isFinite(value));
   if (!points.length) {
     node.replaceChildren();
-    return "The FLOPs of these kernels were not counted.";
+    return { words: "The FLOPs of these kernels were not counted.", stops: [] };
   }
   const most = Math.max(...points.map(({ value }) => value));
   const [unit, size] = show === "ratio" ? ["×", 1] : unitFor(most, show === "time" ? TIME : SPEED);
@@ -122,7 +122,8 @@ export function drawLines(node, shown, show, chosen, onChoose) {
   }
   marks(node, ends, chosen, onChoose);
   const along = ["B", "h"].filter((key) => new Set(stops.map(({ taken: own }) => own[key])).size > 1);
-  return `${{ time: "Time", speed: "Speed", ratio: `Times as fast as ${taken.reference}` }[show]} along ${axis}`
+  const words = `${{ time: "Time", speed: "Speed", ratio: `Times as fast as ${taken.reference}` }[show]} along ${axis}`
     + (along.length ? `; ${along.join(" and ")} ${along.length > 1 ? "change" : "changes"} with it` : "")
-    + `. The dashed line is what the table shows.`;
+    + ". The dashed line is what the table shows: drag it.";
+  return { words, stops: xs.map((value) => ({ value, at: x(value) })) };
 }

@@ -1,9 +1,9 @@
 import { axisOf, scale } from "./chart.js";
-import { drawLines, drawRoof, quantity } from "./explorer_chart.js";
+import { drawLines, drawRoof, HEIGHT, quantity, WIDTH } from "./explorer_chart.js";
 import {
   CHOICES, compared, percent, placeOf, provenance, sentence, SPEED, three, TIME, timeText, unitFor, view,
 } from "./records.js";
-import { choice, columnHeads, el, follow, heat, roving, svg, table, update } from "./ui.js";
+import { choice, columnHeads, el, follow, grab, heat, pills, put, roving, svg, table, update } from "./ui.js";
 
 const LABELS = {
   record: "Device", group: "Measured", pass: "Pass", dtype: "dtype",
@@ -13,6 +13,7 @@ const LABELS = {
 const CHARTS = { roofline: "roofline", T: "along T", head_dim: "along head_dim", n: "along n" };
 const SHOW = [["time", "time"], ["speed", "FLOP/s"], ["ratio", "ratio"]];
 const KEYS = Object.keys(LABELS);
+const OF_ROWS = KEYS.filter((key) => !["reference", "chart"].includes(key));
 const traitOf = (key) => (key === "pass" ? "direction" : key);
 
 function render({ model, el: root }) {
@@ -26,35 +27,50 @@ function render({ model, el: root }) {
   };
   const pick = (kernel) => update(model, { kernel });
 
-  const controls = Object.fromEntries(KEYS.map((key) =>
+  // What chooses rows stands over the table, any other control beside what it changes.
+  const controls = Object.fromEntries([...OF_ROWS, "reference"].map((key) =>
     [key, choice(LABELS[key], [], (text) => change(key, text))]));
-  const show = choice("Show", SHOW, (value) => update(model, { show: value }));
+  const show = pills("Show", SHOW, (value) => update(model, { show: value }));
+  const chart = pills(LABELS.chart, Object.entries(CHARTS), (value) => change("chart", value));
   const about = el("p", { class: "hydra-note" });
   const told = el("p", { class: "hydra-problem", role: "status" });
   const results = el("div", { class: "hydra-results" });
   const caption = el("figcaption");
-  const picture = svg("svg", { viewBox: "0 0 340 250", "aria-hidden": "true" });
-  const figure = el("figure", { class: "hydra-figure hydra-plot" }, picture, caption);
+  // The handle stays while the drawing over it is made anew, so that a hand keeps hold of it.
+  const handle = svg("rect", { class: "hydra-handle", width: 32, height: HEIGHT });
+  const drawing = svg("g");
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, handle, drawing);
+  const figure = el("figure", { class: "hydra-figure hydra-plot" }, chart.root, picture, caption);
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra", "hydra-measured");
   root.append(
-    el("div", { class: "hydra-controls" },
-      ...KEYS.slice(0, -1).map((key) => controls[key].root), show.root, controls.chart.root),
-    about, told, results,
+    el("div", { class: "hydra-controls" }, ...OF_ROWS.map((key) => controls[key].root)),
+    told, el("div", { class: "hydra-panels" }, figure, summary), show.root, results, controls.reference.root,
     el("p", { class: "hydra-note" }, "Paired: the median of the ratios of runs taken in turn. A reference so paired "
       + "ran in turn with each; its time here is from one of these series. Medians: their ratio. "
-      + "±: half the 95 % interval of a median; of fewer than six rounds, half their range."), el("div", { class: "hydra-panels" }, summary, figure),
+      + "±: half the 95 % interval of a median; of fewer than six rounds, half their range."),
+    about,
   );
+
+  let stops = [];
+  grab(handle, picture, (x) => {
+    const away = ({ at }) => Math.abs(at - x * WIDTH);
+    const { value } = stops.reduce((best, stop) => (away(stop) < away(best) ? stop : best));
+    const axis = view(records, asked()).taken.chart;
+    if (value !== view(records, asked()).taken[axis]) change(axis, String(value));
+  });
 
   let listed = "";
   let list;
   return follow(model, [...KEYS.map(traitOf), "kernel", "show"], () => {
     const shown = view(records, asked());
-    const names = {
-      record: (name) => deviceText(records, name), chart: (name) => CHARTS[name],
-    };
-    for (const key of KEYS) offer(controls[key], shown.offered[key], shown.taken[key], names[key] ?? String);
-    show.select.value = model.get("show");
+    for (const [key, control] of Object.entries(controls)) {
+      offer(control, shown.offered[key], shown.taken[key], key === "record" ? (name) => deviceText(records, name) : String);
+    }
+    chart.root.hidden = shown.offered.chart.length < 2;
+    for (const { value, parentNode } of chart.inputs) parentNode.hidden = !shown.offered.chart.includes(value);
+    chart.set(shown.taken.chart);
+    show.set(model.get("show"));
     about.textContent = `${shown.record.what}. ${provenance(shown.record)}`;
     told.textContent = shown.refused.map((key) =>
       `Not measured here: ${LABELS[key]} = ${model.get(traitOf(key))}.`).join(" ");
@@ -70,8 +86,15 @@ function render({ model, el: root }) {
     list.mark(row?.kernel);
     summary.textContent = row ? sentence(shown, row) : `${wanted} was not measured at this size.`;
     figure.hidden = shown.taken.chart === null;
-    if (shown.taken.chart === "roofline") caption.textContent = drawRoof(picture, shown, row?.kernel, pick);
-    else if (!figure.hidden) caption.textContent = drawLines(picture, shown, model.get("show"), row?.kernel, pick);
+    stops = [];
+    if (shown.taken.chart === "roofline") caption.textContent = drawRoof(drawing, shown, row?.kernel, pick);
+    else if (!figure.hidden) {
+      const drawn = drawLines(drawing, shown, model.get("show"), row?.kernel, pick);
+      ({ stops } = drawn);
+      caption.textContent = drawn.words;
+    }
+    const here = stops.find(({ value }) => value === shown.taken[shown.taken.chart]);
+    put(handle, { x: here ? here.at - 16 : -WIDTH });
   });
 }
 
