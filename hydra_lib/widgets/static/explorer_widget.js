@@ -130,23 +130,24 @@ function listRows(place, shown, show, pick) {
   // Over a wide range a bar in proportion would show one kernel, and nothing of the others.
   const axis = axisOf(values.filter((value) => value > 0), 12);
   const length = axis.log ? scale(axis, 0, 1) : (value) => value / Math.max(...values.filter(Number.isFinite));
+  const roofs = lines.map((one) => placeOf(record, one)); // none where no ceiling was measured
+  const heads = [["time", "p20–p80"], [speed, "GB/s"], ["ratio", "how"], ["of roof", "bound"]]
+    .slice(0, roofs.some(Boolean) ? 4 : 3);
   const grid = table(`${[...size, taken.dtype, taken.pass].join(", ")}; fastest first${axis.log ? ", bars by the logarithm" : ""}`,
-    lines.length, 4, (i) => buttons[i]);
-  columnHeads(grid, "kernel", ["", "", "", ""]);
-  const heads = [["time", "p20–p80"], [speed, "GB/s"], ["ratio", "how"], ["of roof", "bound"]];
+    lines.length, heads.length, (i) => buttons[i]);
+  columnHeads(grid, "kernel", heads.map(() => ""));
   const row = grid.root.querySelector("thead tr");
   row.replaceChildren(row.firstChild, ...heads.map((words) => el("th", { scope: "col" }, ...two(...words))));
 
   lines.forEach((one, i) => {
     const ratio = compared(rows, one.kernel, taken.reference);
-    const roof = placeOf(record, one);
     const cells = grid.cells[i];
     const [, seconds] = unitFor(one.p50, TIME);
     const [low, high] = [one.p20, one.p80].map((time) => (time ? three(time / seconds) : ""));
     cells[0].append(...two(timeText(one.p50), `${low}–${high}`));
     cells[1].append(...two(one.flops ? three(one.flops / one.p50 / flops) : "–", one.bytes ? three(one.bytes / one.p50 / 1e9) : "–"));
     cells[2].append(...two(ratio ? three(ratio.value) : "–", ratio ? ratio.how : "–"));
-    cells[3].append(...two(roof ? percent(roof.share) : "–", roof ? roof.bound : "–"));
+    cells[3]?.append(...two(roofs[i] ? percent(roofs[i].share) : "–", roofs[i] ? roofs[i].bound : "–"));
     const bar = cells[["time", "speed", "ratio"].indexOf(show)];
     bar.classList.add("hydra-bar");
     heat(bar, Number.isFinite(values[i]) ? length(values[i]) : 0);
