@@ -77,8 +77,8 @@ export function drawRoof(node, shown, chosen, onChoose) {
     node.append(line(x(own.at.intensity), top, x(own.at.intensity), bottom, "hydra-gap"));
   }
   marks(node, found.map(({ row, rank, at }, i) => ({ row, rank, x: x(at.intensity), y: y(speeds[i]) })), chosen, onChoose);
-  return `Roofline in ${taken.dtype}: no more than a copy allows (${three(bandwidth / 1e9)} GB/s), nor more than `
-    + `a square matmul reaches (${speedText(peak)}), both measured.`;
+  return `Roofline in ${taken.dtype}, as measured: a copy of ${three(bandwidth / 1e9)} GB/s, `
+    + `a square matmul of ${speedText(peak)}.`;
 }
 
 /** What is shown of a row: seconds, FLOP/s, or the ratio to the reference; NaN where it has none. */

@@ -37,7 +37,7 @@ function render({ model, el: root }) {
   const results = el("div", { class: "hydra-results" });
   const caption = el("figcaption");
   // The handle stays while the drawing over it is made anew, so that a hand keeps hold of it.
-  const handle = svg("rect", { class: "hydra-handle", width: 32, height: HEIGHT });
+  const handle = svg("rect", { class: "hydra-along", width: 32, height: HEIGHT });
   const drawing = svg("g");
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, handle, drawing);
   const figure = el("figure", { class: "hydra-figure hydra-plot" }, chart.root, picture, caption);
