@@ -12,7 +12,7 @@ import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from tests.conftest import ROOT, SETTLED, SITE, VIEWS
+from tests.conftest import ROOT, SITE, VIEWS, settled
 
 sys.path.append(str(ROOT / "book" / "_ext"))
 import formulas
@@ -133,7 +133,7 @@ def test_a_still_is_as_high_as_its_widget(chromium, site, page, width):
         opened = context.new_page()
         opened.goto(site["http"] + page)
         if selector != ".still":
-            opened.wait_for_function(SETTLED)
+            settled(opened)
         heights[selector] = opened.locator(selector).evaluate_all(HEIGHTS)
         context.close()
     assert heights[".still"] == heights["[data-ready]"]

@@ -21,9 +21,7 @@ pytestmark = pytest.mark.browser
 def test_page_is_silent_and_asks_nobody(open_page, site, page, kind, scheme):
     opened = open_page(site[kind] + page, scheme=scheme)
     # The first page only sends on to another, which may still be on its way.
-    opened.wait_for_function(
-        "theme => document.documentElement.dataset.theme === theme", arg=scheme
-    )
+    expect(opened.locator(f"html[data-theme={scheme}]")).to_be_attached()
     if opened.locator(".math").count():
         expect(opened.locator("mjx-container").first).to_be_attached()
         expect(opened.locator("mjx-merror")).to_have_count(0)

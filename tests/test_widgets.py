@@ -430,6 +430,16 @@ def summary(page, name):
 
 
 @browser
+def test_sets_of_radio_buttons_do_not_disturb_each_other(widget_page):
+    """One button of a name is chosen, and widgets come from modules that know nothing of others."""
+    page = widget_page(StrassenWidget(), ExplorerWidget({"x": bare_record()}), StrassenWidget())
+    chosen = page.locator("fieldset:visible").evaluate_all(
+        "sets => sets.map((one) => one.querySelectorAll(':checked').length)"
+    )
+    assert chosen == [1, 1, 1, 1, 1]
+
+
+@browser
 def test_two_widgets_of_one_class_do_not_disturb_each_other(widget_page):
     first = TemperatureWidget([1, 0], name="first")
     second = TemperatureWidget([2, 0], name="second", tau=3.0)

@@ -51,7 +51,8 @@ def add_stills(pages: list[Path], out: Path, base: str) -> None:
             page.goto(path.resolve().as_uri())
             text = path.read_text("utf-8")
             count = len(VIEW.findall(text))
-            page.wait_for_function(f"document.querySelectorAll('[data-ready]').length === {count}")
+            # By a selector: to ask a function twice is to evaluate text, which the page forbids.
+            page.locator("[data-ready]").nth(count - 1).wait_for(state="attached")
             page.evaluate(FRAME)
             drawn = page.evaluate(ELEMENTS)
             for view, (classes, elements) in zip(VIEW.findall(text), drawn, strict=True):

@@ -53,10 +53,10 @@ export function choice(label, options, onChange) {
 }
 
 /** One of a few, all of them in sight: native radio buttons. */
-let groups = 0; // each set of radio buttons has a name of its own
+const PILLS = Symbol.for("hydra.pills"); // each set has a name of its own in the page, whichever module made it
 export function pills(label, options, onChange) {
-  groups += 1;
-  const name = `pills ${groups}`;
+  globalThis[PILLS] = (globalThis[PILLS] ?? 0) + 1;
+  const name = `pills ${globalThis[PILLS]}`;
   const inputs = options.map(([value]) => el("input", {
     type: "radio", name, value, "data-lm-suppress-shortcuts": "true", onchange: () => onChange(value),
   }));
