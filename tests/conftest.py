@@ -112,7 +112,7 @@ SETTLED = f"""() => document.querySelectorAll('{VIEWS}').length
 
 
 def settled(page):
-    """Wait for each widget by a selector: what a page's policy forbids is to evaluate text again."""
+    """Wait for each widget, by a selector: to evaluate text again is what a page forbids."""
     if count := page.locator(VIEWS).count():
         page.locator("[data-ready]").nth(count - 1).wait_for(state="attached")
 
