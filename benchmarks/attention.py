@@ -1,6 +1,7 @@
 """Multi-head attention on this machine: against torch's, and the claims about splitting width.
 
-Every pair is checked against float64, then timed in alternation on one thread; a ratio is the
+Every pair is checked against float64, then timed in alternation on one thread, with freed memory
+kept: page faults would count in the times of large results. A ratio is the
 reference's time over the candidate's, so above 1 the candidate is faster. Run from the root of the
 repository: ``python benchmarks/attention.py`` takes about six minutes and writes
 ``hydra_lib/records/attention.json``.
@@ -25,7 +26,7 @@ from hydra_lib.masking import causal_mask
 from hydra_lib.multihead import MultiHeadAttention
 from hydra_lib.records import FOLDER, write
 from hydra_lib.timing.accuracy import check
-from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.environment import environment_of, keep_memory
 from hydra_lib.timing.measurement import compare
 from hydra_lib.timing.rows import pair_rows
 
@@ -297,8 +298,10 @@ def recurrent():
 
 def main():
     torch.set_num_threads(1)
+    keep_memory()
     record = {
-        "what": "Multi-head attention on one thread of a processor, verified, then timed in pairs",
+        "what": "Multi-head attention on one thread of a processor, freed memory kept, verified, "
+        "then timed in pairs",
         "environment": environment_of(),
         "rows": [],
     }

@@ -18,7 +18,6 @@ Beside ``environment`` and ``rows``: ``ceilings`` ("float32"), ``mistakes`` made
 ``missing``: what did not run, and why.
 """
 
-import ctypes
 import os
 import resource
 from dataclasses import asdict
@@ -27,7 +26,7 @@ import torch
 import torch.nn.functional as F
 
 from hydra_lib.records import FOLDER, write
-from hydra_lib.timing.environment import environment_of
+from hydra_lib.timing.environment import environment_of, keep_memory
 from hydra_lib.timing.ladder import LADDER, Rung
 from hydra_lib.timing.mistakes import make_all
 from hydra_lib.timing.roofline import measure_ceilings
@@ -43,14 +42,6 @@ EAGER = LADDER["all heads at once"]
 DEFAULT = Rung(
     "SDPA default", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)
 )
-
-
-def keep_memory() -> None:
-    """Have glibc keep what is freed: no block of its own for large ones, and nothing given back."""
-    trim_threshold, mmap_max = -1, -4  # of malloc.h
-    libc = ctypes.CDLL(None)
-    if not (libc.mallopt(mmap_max, 0) and libc.mallopt(trim_threshold, 2**31 - 1)):
-        raise SystemExit("the C library does not say how it keeps memory")
 
 
 def page_faults(memory: str) -> list[dict]:

@@ -1,12 +1,15 @@
 import json
+import platform
 import re
+import subprocess
+import sys
 from datetime import datetime, timedelta, timezone
 
 import numpy
 import pytest
 import torch
 
-from hydra_lib.timing.environment import NoCudaError, environment_of
+from hydra_lib.timing.environment import NoCudaError, environment_of, keep_memory
 
 without_cuda = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 
@@ -59,3 +62,34 @@ def test_cuda_without_cuda(device):
 def test_another_device_is_not_described_as_its_host():
     with pytest.raises(ValueError, match=r"^device must be cpu or cuda, got meta$"):
         environment_of("meta")
+
+
+FAULTS = """
+import platform, resource, torch
+from hydra_lib.timing.environment import keep_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(12_000_000)  # 48 MB, freed at once; up to 32 glibc learns to keep
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+given = [faults() for _ in range(3)]
+keep_memory()
+kept = [faults() for _ in range(3)]
+print(given[-1], kept[-1])
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
+def test_kept_memory_is_not_fetched_again():
+    # In a process of its own: it cannot be undone.
+    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True)
+    assert done.stderr == ""
+    given, kept = map(int, done.stdout.split())
+    assert kept < given / 10
+
+
+def test_another_c_library_is_refused(monkeypatch):
+    monkeypatch.setattr("platform.libc_ver", lambda: ("", ""))
+    with pytest.raises(RuntimeError, match=r"^only glibc can be told to keep freed memory$"):
+        keep_memory()

@@ -1,5 +1,6 @@
 """What a measured number depends on besides the code: the machine, its settings, the date."""
 
+import ctypes
 import platform
 from datetime import datetime, timezone
 from importlib import metadata
@@ -9,7 +10,7 @@ import torch
 
 from hydra_lib import _checks
 
-__all__ = ["NoCudaError", "check_device", "environment_of"]
+__all__ = ["NoCudaError", "check_device", "environment_of", "keep_memory"]
 
 
 class NoCudaError(ValueError):
@@ -70,3 +71,18 @@ def environment_of(device: str | torch.device = "cpu") -> dict:
         "versions": versions,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
+
+
+def keep_memory() -> None:
+    """From here on this process keeps freed memory for its next call, instead of giving it back.
+
+    Otherwise the C library returns large blocks to the system, and a call whose result is large
+    fetches them anew, page by page, which counts in its time. This is for the whole process, and
+    cannot be undone: time what shall be as given before it.
+
+    Raises RuntimeError where the C library is not glibc.
+    """
+    trim_threshold, mmap_max = -1, -4  # of malloc.h: no block of its own for a large one
+    adjust = getattr(ctypes.CDLL(None), "mallopt", None) if platform.libc_ver()[0] else None
+    if not (adjust and adjust(mmap_max, 0) and adjust(trim_threshold, 2**31 - 1)):
+        raise RuntimeError("only glibc can be told to keep freed memory")

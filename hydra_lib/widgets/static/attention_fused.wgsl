@@ -11,7 +11,7 @@ const SCALE = 1.4426950408889634 / sqrt(f32(D));  // 2^x is the exponential that
 const LOWEST = -1e30;                             // WGSL promises no infinities
 const OWN = (D + 15) / 16;  // columns of the output that an invocation keeps: x, x + 16, …
 
-var<workgroup> keys: array<array<real, 16>, D>;  // transposed: threads side by side read numbers side by side
+var<workgroup> keys: array<array<real, 16>, D>;  // transposed: neighbours read neighbours
 var<workgroup> values: array<array<real, D>, 16>;
 var<workgroup> scores: array<array<f32, 16>, 16>;
 var<workgroup> weights: array<array<f32, 16>, 16>;

@@ -9,7 +9,7 @@ struct Size { Tq: u32, Tk: u32, heads: u32, causal: u32 }
 const SCALE = 1.4426950408889634 / sqrt(f32(D));  // 2^x is the exponential that a GPU has
 
 var<workgroup> queries: array<array<f32, 16>, 16>;
-var<workgroup> keys: array<array<f32, 16>, 16>;  // transposed: threads side by side read numbers side by side
+var<workgroup> keys: array<array<f32, 16>, 16>;  // transposed: neighbours read neighbours
 
 @compute @workgroup_size(16, 16)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_id) at: vec3u) {
