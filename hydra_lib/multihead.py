@@ -52,8 +52,8 @@ class MultiHeadAttention(nn.Module):
     """Multi-head attention with four square projections, W_q, W_k, W_v and W_o.
 
     ``head_i = attention(query W_q[i]ᵀ, key W_k[i]ᵀ, value W_v[i]ᵀ)`` and
-    ``out = concat(head_1 … head_h) W_oᵀ``; rows i·d_k … (i + 1)·d_k − 1 of W_q, W_k and W_v belong
-    to head i, and those columns of W_o. Each W is (d_model, d_model), stored as
+    ``out = concat(head_0 … head_{h−1}) W_oᵀ``; rows i·d_k … (i + 1)·d_k − 1 of W_q, W_k and W_v
+    belong to head i, and those columns of W_o. Each W is (d_model, d_model), stored as
     ``torch.nn.Linear`` stores it: output axis first.
 
     Their entries are drawn from ``generator``, torch's global one unless given, uniform with
