@@ -3,7 +3,7 @@
 Every pair is checked against float64, then timed in alternation on one thread, with freed memory
 kept: page faults would count in the times of large results. A ratio is the
 reference's time over the candidate's, so above 1 the candidate is faster. Run from the root of the
-repository: ``python benchmarks/attention.py`` takes about six minutes and writes
+repository: ``python benchmarks/attention.py`` takes about four minutes and writes
 ``hydra_lib/records/attention.json``.
 """
 

@@ -65,7 +65,7 @@ def test_another_device_is_not_described_as_its_host():
 
 
 FAULTS = """
-import platform, resource, torch
+import resource, torch
 from hydra_lib.timing.environment import keep_memory
 
 def faults():
