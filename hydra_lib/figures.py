@@ -91,9 +91,9 @@ def themed(fig: Figure, alt: str) -> Picture:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     # Names of groups, used by nobody and repeated by the next figure of the page.
     svg = re.sub(r' id="[a-z0-9]+(?:\.[a-z]+)*_\d+"', "", svg)
-    # Wide figures scroll on a phone rather than shrink below reading size.
-    fixed = f"width:{fig.get_figwidth() * 96:.0f}px;height:auto"
-    fluid = f"{fixed};max-width:max(100%,26rem)"
+    # On a phone five inches fit, at two thirds; wider figures scroll rather than shrink to less.
+    width = fig.get_figwidth() * 96
+    fluid = f"width:{width:.0f}px;height:auto;max-width:max(100%,min(26rem,{0.68 * width:.0f}px))"
     head = f'<svg role="img" aria-label="{escape(alt)}" fill="currentColor" style="{fluid}"'
     return Picture(svg.replace("<svg", head, 1), alt)
 

@@ -182,3 +182,12 @@ def test_a_shader_is_shown_as_it_is():
     text = shader("copy").data
     assert text.startswith("```wgsl\n// y = x")
     assert text.endswith("}\n```")
+
+
+@pytest.mark.parametrize(
+    ("inches", "smallest"), [(5.0, "min(26rem,326px)"), (7.2, "min(26rem,470px)")]
+)
+def test_five_inches_fit_on_a_phone(inches, smallest):
+    """A page 360 px wide leaves 328 for what it shows."""
+    fig, _ = figure(width=inches)
+    assert f"max-width:max(100%,{smallest})" in themed(fig, "Axes without a curve.").svg
