@@ -12,7 +12,7 @@ import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from tests.conftest import ROOT, SITE, VIEWS, settled
+from tests.conftest import ROOT, SITE, VIEWS, opening, settled
 
 sys.path.append(str(ROOT / "book" / "_ext"))
 import formulas
@@ -32,13 +32,22 @@ SHIFT = """() => new Promise((done) => {
 })"""
 
 
+VIEWPORTS = [(page, width) for page in CHAPTERS for width in (1280, 360)]
+
+
+@pytest.fixture(scope="module", params=VIEWPORTS, ids=str)
+def chapter(request, chromium, site):
+    """A chapter, opened once for the tests that leave it as it was."""
+    page, width = request.param
+    with opening(chromium) as open_page:
+        yield open_page(site["http"] + page, width=width)
+
+
 @pytest.mark.browser
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_a_chapter_is_light(open_page, site, page):
+def test_a_chapter_is_light(chapter):
     """In 270 kB as a server of static pages packs them, pictures and icons included."""
-    opened = open_page(site["http"] + page)
-    names = opened.evaluate("performance.getEntriesByType('resource').map((e) => e.name)")
-    files = {SITE / page} | {
+    names = chapter.evaluate("performance.getEntriesByType('resource').map((e) => e.name)")
+    files = {SITE / chapter.url.split("/html/")[1]} | {
         SITE / name.split("/html/")[1].split("?")[0] for name in names if name.startswith("http")
     }
     assert len(files) <= 8, files
@@ -46,11 +55,30 @@ def test_a_chapter_is_light(open_page, site, page):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_a_chapter_holds_still(open_page, site, page, width):
-    opened = open_page(site["http"] + page, width=width)
-    assert opened.evaluate(SHIFT) <= 0.02
+def test_a_chapter_holds_still(chapter):
+    assert chapter.evaluate(SHIFT) <= 0.02
+
+
+CUT = """() => [...document.querySelectorAll(".hydra :is(td, th, button, figcaption)")]
+    .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 2)
+    .map((one) => `${one.closest("[data-ready]").dataset.ready}: ${one.textContent}`)"""
+
+
+@pytest.mark.browser
+def test_what_a_widget_says_fits_where_it_stands(chapter):
+    assert chapter.evaluate(CUT) == []
+
+
+SHOWN = "all => all.filter((one) => one.checkVisibility({visibilityProperty: true})).length"
+
+
+@pytest.mark.browser
+def test_a_screen_reader_meets_each_formula_that_is_shown(chapter):
+    """A rule of style can take what is unseen from the tree it reads, and leave the elements."""
+    shown = chapter.locator("mjx-container").evaluate_all(SHOWN)
+    tree = chapter.context.new_cdp_session(chapter).send("Accessibility.getFullAXTree")["nodes"]
+    read = [node for node in tree if node.get("role", {}).get("value") == "MathMLMath"]
+    assert len(read) == shown > 0
 
 
 MOVED = """async () => {
@@ -81,24 +109,12 @@ MOVED = """async () => {
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_what_is_moved_by_hand_moves_nothing_below(open_page, site, page, width):
-    """A choice of other data may have another table; a slider, a tick and a rule may not."""
-    opened = open_page(site["http"] + page, width=width)
-    assert opened.evaluate(MOVED) == []
+def test_what_is_moved_by_hand_moves_nothing_below(chapter):
+    """A choice of other data may have another table; a slider, a tick and a rule may not.
 
-
-CUT = """() => [...document.querySelectorAll(".hydra :is(td, th, button, figcaption)")]
-    .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 2)
-    .map((one) => `${one.closest("[data-ready]").dataset.ready}: ${one.textContent}`)"""
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_what_a_widget_says_fits_where_it_stands(open_page, site, page, width):
-    assert open_page(site["http"] + page, width=width).evaluate(CUT) == []
+    The last of those that share a page: it moves it.
+    """
+    assert chapter.evaluate(MOVED) == []
 
 
 @pytest.mark.browser
@@ -114,7 +130,6 @@ def test_without_scripts_a_still_stands_for_each_widget(chromium, site, page):
     context.close()
 
 
-SHOWN = "all => all.filter((one) => one.checkVisibility({visibilityProperty: true})).length"
 HEIGHTS = "all => all.map((one) => Math.round(one.getBoundingClientRect().height))"
 
 
@@ -251,17 +266,6 @@ def test_the_site_map_names_every_page():
     first = (SITE / "index.html").read_text("utf-8")
     assert 'url=book/intro.html"' in first
     assert 'rel="icon" href="_static/logo.svg"' in first  # else a browser asks for favicon.ico
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_a_screen_reader_meets_each_formula_that_is_shown(open_page, site, page):
-    """A rule of style can take what is unseen from the tree it reads, and leave the elements."""
-    opened = open_page(site["http"] + page)
-    shown = opened.locator("mjx-container").evaluate_all(SHOWN)
-    tree = opened.context.new_cdp_session(opened).send("Accessibility.getFullAXTree")["nodes"]
-    read = [node for node in tree if node.get("role", {}).get("value") == "MathMLMath"]
-    assert len(read) == shown > 0
 
 
 def test_a_formula_is_drawn_read_and_copied():
