@@ -436,12 +436,14 @@ def expect_view(page, library, text, layer, head, position, off=False, name="hea
 
     guesses = view.locator(".hydra-guesses")
     expect(guesses.locator("caption")).to_have_text(f"What comes after {text[position]}")
-    top = now[position].topk(3)
-    expect(guesses.locator("tbody th")).to_have_text([SYMBOLS[i] for i in top.indices])
+    top = now[position].topk(3).indices.tolist()
+    if off and (lost := whole[position].argmax().item()) not in top:
+        top[-1] = lost
+    expect(guesses.locator("tbody th")).to_have_text([SYMBOLS[i] for i in top])
     for column, values in (
-        (1, [f"{p:.2f}" for p in top.values]),
-        (3, [f"{whole[position, i]:.2f}" if off else "" for i in top.indices]),
-        (4, [f"{chance(text[: position + 1], SYMBOLS[i]):.2f}" for i in top.indices]),
+        (1, [f"{now[position, i]:.2f}" for i in top]),
+        (3, [f"{whole[position, i]:.2f}" if off else "" for i in top]),
+        (4, [f"{chance(text[: position + 1], SYMBOLS[i]):.2f}" for i in top]),
     ):
         expect(guesses.locator(f"tbody td:nth-of-type({column})")).to_have_text(values)
     heads = guesses.locator("thead th:visible")
@@ -507,12 +509,14 @@ def expect_guesses(page, scores, guesses):
         best = max(own, key=own.get)
         right = max(own.values()) < 0.5 if guess == "nothing" else own.get(guess, 0) >= 0.5
         mark = "" if guess == "told" else "✓ " if right else "✗ "
+        shown = guess if own.get(guess, 0) >= 0.5 else best
+        name = "nothing" if mark and own[best] < 0.5 else shown
         button = page.locator(".hydra-head").nth(n)
         parts = [f"head {head}", "", "?"]
         if guess != "?":
-            parts = [f"head {head}", f"{own[best]:.2f}", mark + best]
+            parts = [f"head {head}", f"{own[shown]:.2f}", mark + name]
         expect(button.locator("span")).to_have_text(parts)
-        said = "guess its role" if guess == "?" else f"{best} {own[best]:.2f}"
+        said = "guess its role" if guess == "?" else f"{name} {own[shown]:.2f}"
         expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
 
 
@@ -525,13 +529,21 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
     roles = page.locator(".hydra-roles")
     expect_guesses(page, scores, guesses)
     expect(roles).to_be_hidden()
+    answers = page.locator(".hydra-answer, .hydra-answered, .hydra-symbols [aria-label*=answer]")
+    expect(answers).to_have_count(0)  # they would give it away
+    expect(page.locator(".hydra-told")).not_to_contain_text("This head puts")
     expect(verdict).to_have_text(
         "What does layer 1, head 2 look for? Point at a few symbols first."
     )
     # Head 1.2 copies; head 1.0 has two roles, and either is right; head 0.0 has none.
     for n, guess, told in (
         (8, "bracket", "Layer 1, head 2 is induction, 0.96. You said bracket."),
-        (6, "entity", f"Layer 1, head 0 is bracket, {scores['bracket'][1][0]:.2f}. You saw it."),
+        (
+            6,
+            "entity",
+            f"Layer 1, head 0 is bracket, {scores['bracket'][1][0]:.2f}, and entity, "
+            f"{scores['entity'][1][0]:.2f}. You saw it.",
+        ),
         (0, "nothing", "Layer 0, head 0 plays no role: at best previous, 0.14. You saw it."),
         (4, "nothing", "Layer 0, head 4 is previous, 0.98. You said nothing."),
     ):
@@ -541,6 +553,8 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
         expect(verdict).to_have_text(told)
         expect_guesses(page, scores, guesses)
         expect(roles).to_be_visible()
+        expect(answers).not_to_have_count(0)
+        expect(page.locator(".hydra-told")).to_contain_text("This head puts")
         for radio in page.get_by_role("radio").all():
             expect(radio).to_be_disabled()  # one guess
     page.locator(".hydra-head").nth(11).click()

@@ -9,6 +9,7 @@ const LOOK_UPS = ["induction", "bracket", "entity"];
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
 const NOTICED = 0.05; // a weight below is not printed under its symbol
 const GUESSES = 3;
+const NOTHING = [];
 const PLAYED = 0.5; // a score from which on a head is said to play a role
 const rolesOf = (scores) => Object.keys(scores).filter((role) => !role.includes(",")); // hard cases are no role
 const share = (x) => x.toFixed(2);
@@ -70,7 +71,7 @@ function render({ model, el: root }) {
   root.append(
     picker.root,
     el("p", { class: "hydra-note" }, "Point at a symbol: where does this head look from there? "
-      + "Shaded: its weights. Dashed: the answer. Grey: the future."),
+      + "Shaded: its weights. Grey: the future. Dashed, for a head that has its name: the answer."),
     strip.root,
     ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
     told,
@@ -111,8 +112,9 @@ function render({ model, el: root }) {
     picker.draw(layer, head, isOff, guessed);
     const hidden = game.draw(layer, head, guessed);
     roles.root.classList.toggle("hydra-away", hidden);
-    strip.draw(row, position, note.answers, hovered === undefined);
-    map.draw(`attention of layer ${layer}, head ${head}`, weights, text, notes, position);
+    // Whoever still guesses what a head looks for is not shown what is to be found.
+    strip.draw(row, position, hidden ? NOTHING : note.answers, hovered === undefined);
+    map.draw(`attention of layer ${layer}, head ${head}`, weights, text, hidden ? NOTHING : notes, position);
     off.input.checked = isOff;
     const all = predict(whole, position, SYMBOLS.length);
     const now = predict(run, position, SYMBOLS.length);
@@ -121,7 +123,7 @@ function render({ model, el: root }) {
     tally.textContent = count(current, run, isOff);
     told.replaceChildren(
       looks(text, position, row, layer, head),
-      wanted(text, note, row),
+      ...(hidden ? [] : [wanted(text, note, row)]),
       outcome(text, position, note, now, isOff ? all : null),
     );
   }
@@ -142,14 +144,18 @@ function headPicker(scores, onChoose) {
     buttons.forEach((row, l) => row.forEach((button, h) => {
       const chosen = l === layer && h === head;
       const guess = guessed[l * row.length + h];
-      const { role, score } = bestRole(scores, l, h);
+      const leading = bestRole(scores, l, h);
+      // A head may play two roles: its tile names the one that was seen.
+      const role = scores[guess]?.[l][h] >= PLAYED ? guess : leading.role;
+      const score = scores[role][l][h];
       const known = guess !== "?";
       const mark = guess === "told" || !known ? "" : isRight(scores, l, h, guess) ? "✓ " : "✗ ";
       button.className = `hydra-head${known && score < PLAYED ? " hydra-idle" : ""}${chosen && isOff ? " hydra-off" : ""}`;
       button.style.setProperty("--share", known ? `${(100 * score).toFixed(0)}%` : "0%");
-      button.setAttribute("aria-label", `layer ${l}, head ${h}: ${known ? `${role} ${share(score)}` : "guess its role"}`);
+      const name = mark && score < PLAYED ? "nothing" : role;
+      button.setAttribute("aria-label", `layer ${l}, head ${h}: ${known ? `${name} ${share(score)}` : "guess its role"}`);
       button.children[1].textContent = known ? share(score) : "";
-      button.children[2].textContent = known ? mark + role : "?";
+      button.children[2].textContent = known ? mark + name : "?";
       button.setAttribute("aria-pressed", chosen);
     }));
     rest(buttons[layer][head]);
@@ -185,7 +191,9 @@ function guessing(scores, set) {
     const { role, score } = bestRole(scores, layer, head);
     guess.set(own);
     for (const input of guess.inputs) input.disabled = own !== "?";
-    const is = score < PLAYED ? `plays no role: at best ${role}, ${share(score)}` : `is ${role}, ${share(score)}`;
+    const played = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED)
+      .map((one) => `${one}, ${share(scores[one][layer][head])}`);
+    const is = played.length ? `is ${played.join(", and ")}` : `plays no role: at best ${role}, ${share(score)}`;
     verdict.textContent = own === "?" ? `What does layer ${layer}, head ${head} look for? Point at a few symbols first.`
       : `Layer ${layer}, head ${head} ${is}.`
         + (own === "told" ? "" : isRight(scores, layer, head, own) ? " You saw it." : ` You said ${own}.`);
@@ -230,7 +238,7 @@ function attentionMap({ choose, point }) {
   const picture = svg("svg", { role: "img" });
   const row = svg("rect", { x: 0, height: 1, class: "hydra-query" });
   const root = el("figure", { class: "hydra-map" }, caption, picture);
-  let drawn; // weights of the picture
+  let drawn, framed; // weights and answers of the picture
   const at = (event) => {
     const { top, height } = picture.getBoundingClientRect();
     const T = Math.sqrt(drawn.length);
@@ -243,8 +251,8 @@ function attentionMap({ choose, point }) {
     const T = text.length;
     row.setAttribute("y", position);
     row.setAttribute("width", position + 1);
-    if (weights === drawn) return;
-    drawn = weights;
+    if (weights === drawn && notes === framed) return;
+    [drawn, framed] = [weights, notes];
     const cell = (i, j, attributes) => svg("rect", { x: j, y: i, width: 1, height: 1, ...attributes });
     const cells = [...weights].flatMap((w, n) =>
       (w < FAINT ? [] : [cell(Math.floor(n / T), n % T, { class: "hydra-weight", opacity: w.toFixed(2) })]));
@@ -270,7 +278,9 @@ function guessTable() {
     grid.root.caption.textContent = `What comes after ${symbol}`;
     grid.root.querySelector("thead th").textContent = all ? "without it" : "model";
     for (const cell of extra) cell.hidden = !all;
-    best(now, GUESSES).forEach((id, n) => {
+    const shown = best(now, GUESSES);
+    if (all && !shown.includes(best(all, 1)[0])) shown.splice(-1, 1, best(all, 1)[0]); // what was lost
+    shown.forEach((id, n) => {
       const [p, bar, before, rule] = grid.cells[n];
       heads[n].textContent = SYMBOLS[id];
       p.textContent = share(now[id]);
