@@ -318,6 +318,26 @@ def drag(page, label, share):
     drawn(page)
 
 
+def swipe(page, start, end, lift="touchEnd"):
+    """A finger goes from one place to another; how far the page has scrolled by then."""
+    before = page.evaluate("scrollY")
+    finger = page.context.new_cdp_session(page)
+    finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    for step in range(13):
+        x, y = (a + (b - a) * step / 12 for a, b in zip(start, end, strict=True))
+        kind = "touchMove" if step else "touchStart"
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+        drawn(page)
+    finger.send("Input.dispatchTouchEvent", {"type": lift, "touchPoints": []})
+    drawn(page)
+    return page.evaluate("scrollY") - before
+
+
+def middle(locator):
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 def expect_refused(page, widget, asked):
     """The page says that the link asks for what the widget cannot show."""
     trait, _, text = asked.partition("=")

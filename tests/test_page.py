@@ -69,6 +69,18 @@ def test_what_a_widget_says_fits_where_it_stands(chapter):
     assert chapter.evaluate(CUT) == []
 
 
+WIDER = """() => [...document.querySelectorAll("span.math")]
+    .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1)
+    .map((one) => one.querySelector(".tex").textContent)"""
+
+
+@pytest.mark.browser
+def test_a_formula_in_a_line_is_no_wider_than_the_line(chapter):
+    """The theme cuts what is: split it where a line may break, between two formulas."""
+    chapter.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert chapter.evaluate(WIDER) == []
+
+
 SHOWN = "all => all.filter((one) => one.checkVisibility({visibilityProperty: true})).length"
 
 

@@ -196,6 +196,14 @@ def test_what_does_not_divide_is_told_and_can_be_undone(widget_page):
     press(page, "Home")
     expect(problem).to_have_text("")
     expect_setting(page, **ONE)
+    drawn = page.locator(".hydra-stale")
+    expect(drawn).to_have_count(0)
+    page.get_by_label("Ranks").press("End")
+    page.get_by_label("n_heads").fill("6")
+    press(page, "Enter")  # what was drawn stays, in grey
+    expect(problem).to_have_text(re.compile("^n_heads must divide d_model"))
+    expect(drawn).to_be_visible()
+    expect(page.locator(".hydra-machines")).to_be_visible()
 
 
 @browser

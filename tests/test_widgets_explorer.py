@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from hydra_lib.records import provenance, records
 from hydra_lib.timing import roofline
 from hydra_lib.widgets import ExplorerWidget
-from tests.conftest import follow, in_javascript, numbers
+from tests.conftest import follow, in_javascript, middle, numbers, swipe
 from tests.measured_records import FAST, a_row, bare_record, ceiling, environment_of, gpu_record
 
 browser = pytest.mark.browser
@@ -633,6 +633,16 @@ def test_charts(widget_page):
     pick(page, "along T")
     # It is not in the table at this length, hence it stands there by its name.
     expect(page.locator(".hydra-point text", has_text="Python loops")).to_have_count(1)
+
+
+@browser
+def test_a_finger_drags_the_dashed_line(widget_page):
+    page = widget_page(both(), width=360, fragment="#explorer.record=gpu&explorer.chart=T")
+    page.evaluate("document.body.style.minHeight = '3000px'")
+    taken = select(page, "Length T").input_value()
+    x, y = middle(page.locator(".hydra-along"))
+    assert swipe(page, (x, y), (x - 150, y)) == 0
+    expect(select(page, "Length T")).not_to_have_value(taken)
 
 
 @browser

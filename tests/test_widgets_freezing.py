@@ -16,8 +16,10 @@ from tests.conftest import (
     expect_refused,
     follow,
     in_javascript,
+    middle,
     numbers,
     press,
+    swipe,
     written,
 )
 
@@ -194,8 +196,7 @@ def test_by_keys_sliders_and_button(widget_page):
 @pytest.mark.parametrize("width", [1280, 360])
 def test_the_point_follows_the_pointer_and_a_field_takes_it(widget_page, width):
     page = widget_page(FreezingWidget(), width=width)
-    picture, handle = page.locator(".hydra-phases svg"), page.locator(".hydra-handle")
-    assert handle.evaluate("one => getComputedStyle(one).touchAction") == "none"
+    picture = page.locator(".hydra-phases svg")
     picture.scroll_into_view_if_needed()
     frame = picture.bounding_box()
     unit = frame["width"] / (LEFT + 36 * 9 + 6)
@@ -237,3 +238,17 @@ def test_links(widget_page):
     expect_row(page, 2, 16)
     follow(page, "#freezing.n=32")
     expect_row(page, 64, 32)
+
+
+@browser
+def test_a_finger_drags_the_point_and_scrolls_beside_it(widget_page):
+    page = widget_page(FreezingWidget(d_k=64, n=256), width=360)
+    page.evaluate("document.body.style.minHeight = '3000px'")
+    handle = page.locator(".hydra-handle")
+    x, y = middle(handle)
+    assert swipe(page, (x, y), (x - 60, y - 40)) == 0
+    page.wait_for_url("**#freezing.*")
+    now = middle(handle)
+    assert now[0] < x - 30
+    assert now[1] < y - 10
+    assert swipe(page, (now[0], now[1] + 60), (now[0], now[1] - 60)) > 50

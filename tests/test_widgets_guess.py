@@ -9,7 +9,17 @@ from playwright.sync_api import expect
 from hydra_lib.records import group, record
 from hydra_lib.widgets import GuessWidget
 from hydra_lib.widgets._base import SettingError
-from tests.conftest import drag, drawn, expect_refused, follow, press
+from tests.conftest import (
+    drag,
+    drawn,
+    expect_refused,
+    follow,
+    middle,
+    opening,
+    press,
+    showing_widgets,
+    swipe,
+)
 
 browser = pytest.mark.browser
 LOW, HIGH = math.log10(0.1), math.log10(10_000)
@@ -242,3 +252,22 @@ def test_links(widget_page):
     expect_rows(page, ("2,000 ×", " you: 100 ×"), ("0.250 ×", " you: 0.2 ×"))
     follow(page, "#guess.T=1024")
     expect_rows(page, ("not run", ""), ("1 ×", ""))  # nothing of the link before
+
+
+@browser
+def test_a_finger_scrolls_the_page_beside_the_mark(launched):
+    """A page for fingers: elsewhere a press on the track takes the mark along."""
+    browser_ = launched("--disable-gpu", "--touch-events=enabled")
+    with opening(browser_) as open_page:
+        page = showing_widgets(open_page)(made(), width=360)
+        page.context.new_cdp_session(page).send(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "pointer", "value": "coarse"}]}
+        )
+        page.evaluate("document.body.style.minHeight = '3000px'")
+        track = page.locator(".hydra-guess .hydra-track").first
+        was = track.locator("input").input_value()
+        box, y = track.bounding_box(), middle(track)[1]
+        far = box["x"] + box["width"] - 12
+        assert swipe(page, (far, y), (far, y - 80)) > 40
+        assert track.locator("input").input_value() == was
+    browser_.close()

@@ -88,8 +88,14 @@ def expect_config(page, d_model, n_heads):
     table, summary = page.locator("table"), page.locator(".hydra-summary > p:last-child")
     if message:
         expect(table).to_be_hidden()
-        expect(page.locator("figure")).to_be_hidden()
         expect(summary).to_be_hidden()
+        each, over = divmod(d_model, n_heads)  # the bar is cut as far as it goes
+        left = f"{n_heads} × {each}, and {over} left over"
+        expect(page.locator("figcaption")).to_contain_text(left)
+        hatched = page.locator(".hydra-heads").evaluate(
+            "e => parseFloat(getComputedStyle(e, '::after').width) / e.clientWidth"
+        )
+        assert hatched == pytest.approx(over / d_model, abs=2e-3)
         return
     config = heads.HeadConfig(d_model, n_heads)
     d_k = config.head_dim

@@ -16,8 +16,10 @@ from tests.conftest import (
     expect_table,
     follow,
     in_javascript,
+    middle,
     numbers,
     press,
+    swipe,
     table_of,
     written,
 )
@@ -199,11 +201,6 @@ def test_cells_by_pointer_and_keyboard(widget_page):
     expect_mask(page, masking.causal_mask(5), preset="causal")
 
 
-def middle(cell):
-    box = cell.bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
 @browser
 def test_a_stroke_paints_what_its_first_cell_becomes(widget_page):
     page = widget_page(MaskWidget(SCORES))
@@ -252,25 +249,11 @@ def test_a_finger_paints_too(widget_page):
     page = widget_page(MaskWidget(SCORES), width=360)
     mask = masking.causal_mask(5)
     (x, y), (end, _) = [middle(page.locator(".hydra-toggle").nth(at)) for at in (1, 3)]
-    finger = page.context.new_cdp_session(page)
-    finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
-
-    def touch(kind, *points):
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
-
-    touch("touchStart", {"x": x, "y": y})
-    for step in range(1, 9):
-        touch("touchMove", {"x": x + step * (end - x) / 8, "y": y})
-    touch("touchEnd")
-    drawn(page)
+    swipe(page, (x, y), (end, y))
     mask[0, 1:4] = True
     expect_mask(page, mask)
     # A stroke that the browser takes over, to scroll by, leaves no trace.
-    touch("touchStart", {"x": x, "y": y})
-    for step in range(1, 9):
-        touch("touchMove", {"x": x + step * (end - x) / 8, "y": y})
-    touch("touchCancel")
-    drawn(page)
+    swipe(page, (x, y), (end, y), lift="touchCancel")
     expect_mask(page, mask)
 
 

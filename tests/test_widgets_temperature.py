@@ -228,7 +228,7 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
         expect(output).to_have_text(written(value))
         figure = page.locator("figure", has=output)
         marks = figure.locator("svg").evaluate(
-            """svg => ["rule", "dot"].map((kind) => ["x1", "x2", "cx", "cy"].map((name) =>
+            """svg => ["path", "dot"].map((kind) => ["x1", "x2", "cx", "cy"].map((name) =>
                 Number(svg.querySelector(`.hydra-${kind}`).getAttribute(name) ?? NaN)))"""
         )
         here, lowest = across(name, position), CHARTS[name][1] - 4
@@ -259,10 +259,10 @@ def expect_levels(page, scores, p):
         expect(shelf).to_have_attribute("min", str(low))
         expect(shelf).to_have_attribute("max", str(high))
         expect(shelf).to_have_attribute("aria-valuetext", written(-score))
-        top = 258 - 156 * (-score - low) / (high - low)
+        top = 254 - 148 * (-score - low) / (high - low)
         if score == -math.inf:
             expect(shelf).to_be_disabled()
-            top = 102
+            top = 106
         else:
             expect(shelf).to_be_enabled()
             assert float(shelf.input_value()) == pytest.approx(-score, abs=0.051)
@@ -331,8 +331,8 @@ def test_curves_are_the_library_s(widget_page, scores):
         assert [y for _, y in points[::40]] == pytest.approx(expected, abs=0.051)
         wide, tall = CHARTS[name]
         expect(figure.locator("svg")).to_have_attribute("viewBox", f"0 0 {wide} {tall}")
-        expect(figure.locator(".hydra-rule")).to_have_attribute("y1", "0")
-        expect(figure.locator(".hydra-rule")).to_have_attribute("y2", str(tall))
+        expect(figure.locator(".hydra-path")).to_have_attribute("y1", "0")
+        expect(figure.locator(".hydra-path")).to_have_attribute("y2", str(tall))
     # A dotted line at each peak of C.
     C = boltzmann.heat_capacity(row, torch.tensor([[tau_at(x)] for x in range(241)]).double())
     tops = [x for x in range(2, 239) if C[x - 1] < C[x] >= C[x + 1] and C[x] > 1e-6]
@@ -414,7 +414,7 @@ def level(page, state):
     box = shelf.bounding_box()
     low, high = (float(shelf.get_attribute(name)) for name in ("min", "max"))
     down = (high - float(shelf.input_value())) / (high - low)
-    return box["x"] + box["width"] / 2, box["y"] + 12 + down * (box["height"] - 24)
+    return box["x"] + box["width"] / 2, box["y"] + 16 + down * (box["height"] - 32)
 
 
 @browser
@@ -426,11 +426,11 @@ def test_a_level_is_dragged(widget_page, width):
     x, y = level(page, 2)
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x, y + 39, steps=5)  # of 156, a quarter of the six units of energy
+    page.mouse.move(x, y + 37, steps=5)  # of 148, a quarter of the six units of energy
     page.mouse.up()
     drawn(page)
     expect_setting(page, 1, [3, 2.5, 0.5, 0, -1], "own")
-    assert level(page, 2) == pytest.approx((x, y + 39), abs=1)
+    assert level(page, 2) == pytest.approx((x, y + 37), abs=1)
     page.mouse.click(x, y - 40)  # beside a level nothing is to be held
     drawn(page)
     expect_setting(page, 1, [3, 2.5, 0.5, 0, -1], "own")
@@ -458,7 +458,7 @@ def test_a_level_beyond_the_others_does_not_run_away(widget_page):
     x, y = level(page, 1)
     page.mouse.move(x, y)
     page.mouse.down()
-    for lifted in (26, 52, 78):  # of 156: a third of the twelve units of energy and more
+    for lifted in (25, 49, 74):  # of 148: a third of the twelve units of energy and more
         page.mouse.move(x, y - lifted)
         drawn(page)
         assert level(page, 1) == pytest.approx((x, y - lifted), abs=1)

@@ -29,6 +29,7 @@ function render({ model, el: root }) {
   const machines = el("div", { class: "hydra-machines", "aria-hidden": "true" });
   const sum = el("div", { class: "hydra-sum", "aria-hidden": "true" });
   const bar = el("div", { class: "hydra-spent", "aria-hidden": "true" });
+  const against = el("span");
   const costs = table("One forward pass, for each rank", 5, 1, (i) =>
     ["computes", "sends", "time to compute", "time to send", "share of sending"][i]);
   costs.root.classList.add("hydra-tally", "hydra-numbers");
@@ -36,7 +37,7 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   const shown = el("div", {},
     el("figure", { class: "hydra-figure" }, caption, machines, sum), bar,
-    el("p", { class: "hydra-note" }, swatch("var(--hot)"), " computing ", swatch("var(--accent)"), " sending"),
+    el("p", { class: "hydra-note" }, swatch("var(--hot)"), " computing ", swatch("var(--accent)"), " sending; ", against),
     el("div", { class: "hydra-panels" }, costs.root, chart.root), summary);
   root.classList.add("hydra");
   root.append(
@@ -55,8 +56,11 @@ function render({ model, el: root }) {
     link.set(nearest(SPEEDS, model.get("bandwidth")), number(model.get("bandwidth")));
     for (const [trait, input] of typed) input.set(String(model.get(trait)));
     problem.textContent = refused(dModel, heads, P);
-    shown.hidden = problem.textContent !== "";
-    if (shown.hidden) {
+    const invalid = problem.textContent !== "";
+    // What was drawn last stays, in grey, so that the page does not shrink under the hand.
+    shown.classList.toggle("hydra-stale", invalid);
+    shown.hidden = invalid && machines.childElementCount === 0;
+    if (invalid) {
       summary.textContent = "";
       return;
     }
@@ -67,7 +71,6 @@ function render({ model, el: root }) {
     machines.replaceChildren(...cards(P, heads));
     sum.textContent = P === 1 ? "the sum over heads; nothing to send"
       : `Σ one all-reduce: each sends ${prefixed(cost.bytes, "B")}`;
-    bar.style = `--share:${(100 * (1 - time.share)).toFixed(2)}%`;
     [prefixed(cost.flops, "FLOP"), prefixed(cost.bytes, "B"), prefixed(time.compute, "s"),
       prefixed(time.communicate, "s"), percent].forEach((text, i) => {
       costs.cells[i][0].textContent = text;
@@ -75,6 +78,8 @@ function render({ model, el: root }) {
     const all = speedups({ dModel, heads, tokens: T, rate, bandwidth });
     const own = all.find((point) => point.ranks === P);
     chart.draw(all, own);
+    bar.style = `--share:${(100 * (1 - time.share)).toFixed(2)}%;--whole:${(100 / Math.max(1, own.times)).toFixed(2)}%`;
+    against.textContent = own.times < 1 ? "longer than one rank takes" : "frame: what one rank takes";
     summary.textContent = `${many(P, "rank")}, ${many(heads / P, "head")} each: `
       + `${prefixed(time.compute + time.communicate, "s")} predicted, ${percent} of it to send; `
       + (P === 1 ? "the one to compare with." : `${three(own.times)} times as fast as one.`);
@@ -119,8 +124,8 @@ function speedup() {
     const [x, y] = [scale(across, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
     plot.replaceChildren(
       ...ticks(up, 4).flatMap((times) => [
-        line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, grouped(times), "end")]),
-      ...ticks(across, 6).map((ranks) => text(x(ranks), BOTTOM + 15, grouped(ranks), "middle")),
+        line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, number(times), "end")]),
+      ...(points.length <= 7 ? points.map((p) => p.ranks) : ticks(across, 6)).map((ranks) => text(x(ranks), BOTTOM + 15, grouped(ranks), "middle")),
       line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),
       line(x(1), y(1), x(most), y(most), "hydra-rule"),
       svg("polyline", { class: "hydra-line", points: points.map((p) => `${x(p.ranks)},${y(p.times)}`).join(" ") }),

@@ -5,7 +5,7 @@ import { brief, columnHeads, el, follow, grab, line, put, slider, svg, table, te
 
 const [FIELD_WIDTH, FIELD_HEIGHT, FIELDS_LEFT] = [36, 20, 44];
 const [BAR_WIDTH, BAR_HEIGHT, THINNEST] = [480, 34, 1];
-const KINDS = ["scores", "scores / √d_k"];
+const KINDS = ["scores", "scores / √d_k"]; // whose weights are drawn
 
 function render({ model, el: root }) {
   const { d_k: { options: widths }, n: { options: lengths } } = model.get("limits");
@@ -54,7 +54,7 @@ function render({ model, el: root }) {
 
   const bars = KINDS.map(bar);
   const rows = table("This row", KINDS.length, 2, (i) => KINDS[i]);
-  columnHeads(rows, "scores", ["keys in use", "largest weight"]);
+  columnHeads(rows, "weights of", ["keys in use", "largest"]);
   const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:4", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(

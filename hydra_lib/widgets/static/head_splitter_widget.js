@@ -31,12 +31,12 @@ function render({ model, el: root }) {
   columnHeads(steps, "step", ["what happens", "shape"]);
   steps.root.classList.add("hydra-steps");
   const summary = el("p", { "aria-live": "polite" });
-  const shown = el("div", {}, el("figure", { class: "hydra-figure" }, caption, bar), steps.root);
+  const shown = el("figure", { class: "hydra-figure" }, caption, bar);
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" },
       ...controls.flatMap(([, slide, typed]) => [slide.root, typed.root]), preset.root),
-    shown, el("div", { class: "hydra-summary", style: "--lines:2;--narrow:5" }, problem, summary),
+    shown, el("div", { class: "hydra-summary", style: "--lines:2;--narrow:5" }, problem, summary), steps.root,
   );
 
   return follow(model, ["d_model", "n_heads"], () => {
@@ -49,15 +49,15 @@ function render({ model, el: root }) {
     problem.textContent = refusal(d, h);
     // What does not divide keeps the room of what did, so that nothing below it moves.
     const refused = problem.textContent !== "";
-    shown.classList.toggle("hydra-away", refused);
+    steps.root.classList.toggle("hydra-away", refused);
+    const [headDim, over] = [Math.floor(d / h), d % h];
+    caption.textContent = `d_model = ${d} numbers a position, ${h} × ${refused ? `${headDim}, and ${over} left over` : `head_dim = ${headDim}`}`
+      + (h > FINEST ? " (cuts too fine to draw)" : "");
+    bar.style = `--share:${h > FINEST ? 100 : (100 * headDim) / d || 100}%;--over:${(100 * over) / d}%`;
     if (refused) {
       summary.textContent = "";
       return;
     }
-    const headDim = d / h;
-    caption.textContent = `d_model = ${d} numbers a position, ${h} × head_dim = ${headDim}`
-      + (h > FINEST ? " (cuts too fine to draw)" : "");
-    bar.style = `--share:${h > FINEST ? 100 : 100 / h}%`;
     const at = shapes(d, h, B, T);
     const text = (name) => `(${at[name].join(", ")})`;
     [

@@ -10,7 +10,7 @@ const COLUMN = 100; // a state's width in the picture
 const SHELF = 84; // and how much of it a level takes
 const ROOM = 270; // from top to bottom
 const PILE = 90; // of all particles, or of p = 1
-const THUMB = 24; // of a level, with what surrounds it to be held: as in ui.css
+const THUMB = 32; // of a level, with what surrounds it to be held: as in ui.css
 const LOWEST = -4; // energies a level can be dragged to, and further if one lies further
 const HIGHEST = 2;
 

@@ -14,8 +14,8 @@ const HEIGHT = FOOT + 38;
 const ENERGIES = [-2, -1, 0];
 const CONTOURS = 6;
 const NAMES = {
-  entropy: { label: "entropy S", sign: "S", best: "softmax", end: "ln 3" },
-  gini: { label: "½(1 − Σ q²)", sign: "½(1 − Σ q²)", best: "sparsemax", end: "⅓" },
+  entropy: { label: "entropy S", sign: "S", axis: "entropy S", best: "softmax", end: "ln 3" },
+  gini: { label: "G = ½(1 − Σ q²)", sign: "G", axis: "G", best: "sparsemax", end: "⅓" },
 };
 
 const xOf = (U) => LEFT + (SIDE * (U + 2)) / 2;
@@ -89,8 +89,8 @@ function render({ model, el: root }) {
       beyond.setAttribute("points", path(-1));
       measure.set(key);
       end.textContent = name.end;
-      title.textContent = name.label;
-      heads[4].textContent = key === "entropy" ? "S" : "½(1 − Σ)";
+      title.textContent = name.axis;
+      heads[4].textContent = name.sign;
       heads[6].textContent = name.best;
     }
     energy.set(U, brief(U));

@@ -58,6 +58,8 @@ function render({ model, el: root }) {
     el("span", { class: "hydra-label" }, "output"), ...outputs,
     arcs, ...buttons,
     el("span", { class: "hydra-label" }, "values, and their weights"), ...paints, ...shares);
+  // A finger that slides along the sentence points at each word it meets, as a mouse does.
+  line.addEventListener("pointerdown", (event) => event.target.releasePointerCapture?.(event.pointerId));
   const rest = roving([buttons]);
 
   const matrix = table("weights: a row for each output", n, n + 1, (i) => words[i]);

@@ -103,7 +103,7 @@ function chart(quantity) {
   let y;
   const path = svg("polyline", { class: "hydra-line" });
   const dot = svg("circle", { r: 4.5, class: "hydra-dot" });
-  const rule = svg("line", { y1: 0, y2: height, class: "hydra-rule" });
+  const rule = svg("line", { y1: 0, y2: height, class: "hydra-path" });
   const value = el("output", { "data-quantity": quantity });
   const peaks = svg("g");
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, peaks, path, rule, dot);

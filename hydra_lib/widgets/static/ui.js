@@ -182,6 +182,8 @@ export const put = (node, attributes) =>
 
 /** A handle to drag over a picture: `move(x, y)` gets where the pointer is, in shares of its width and height. */
 export function grab(handle, picture, move) {
+  // Inside a drawing touch-action is not heeded: a finger on the handle would scroll the page.
+  handle.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
   handle.addEventListener("pointerdown", (event) => {
     event.preventDefault();
     handle.setPointerCapture(event.pointerId);
