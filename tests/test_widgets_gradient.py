@@ -85,6 +85,21 @@ def expected_rows(scores, target):
     ]
 
 
+FURTHEST = (VALUES[:, None] - VALUES).square().sum(dim=-1).max()
+MOST_PUSH = 4 / 27 * FURTHEST
+
+
+def test_no_bar_is_longer_than_its_scale():
+    generator = torch.Generator().manual_seed(0)
+    scores = 8 * (2 * torch.rand(20_000, 7, generator=generator, dtype=torch.float64) - 1)
+    p = scores.softmax(dim=-1)
+    output = p @ VALUES
+    for target in range(7):
+        pull = ((VALUES[target] - output)[:, None] * (VALUES - output[:, None])).sum(dim=-1)
+        assert pull.abs().max() <= FURTHEST
+        assert (p * pull).abs().max() <= MOST_PUSH
+
+
 def expect_picture(page, scores, target):
     """Arcs as wide as the weights, bars as tall as the pushes, and both colours above."""
     p, output, _, push = by_the_library(scores, VALUES, VALUES[target])
@@ -103,7 +118,7 @@ def expect_picture(page, scores, target):
         };
     }"""
     )
-    tall = 30 * push.abs() / max(0.05, push.abs().max())
+    tall = 30 * push.abs() / MOST_PUSH
     assert got["arcs"] == pytest.approx((1 + 15 * p).tolist())
     assert got["tall"] == pytest.approx(tall.tolist(), abs=1e-9)
     assert got["top"] == pytest.approx(torch.where(push > 0, 30 - tall, 30).tolist(), abs=1e-9)

@@ -80,13 +80,17 @@ function render({ model, el: root }) {
     picture, el("div", { class: "hydra-panels" }, rows.root), summary,
   );
 
+  // One scale for every step, so that a bar that shrinks is a number that shrinks. No pull is longer than the
+  // square of the largest distance, D, between two colours. Two words push by p²(1 − p) D², at most 4/27 of it; seven by no more.
+  const squared = (u, v) => u.reduce((total, x, c) => total + (x - v[c]) ** 2, 0);
+  const furthest = Math.max(...values.flatMap((u) => values.map((v) => squared(u, v))));
+  const widest = { 2: furthest, 3: (4 / 27) * furthest };
   return follow(model, ["scores", "target"], () => {
     const scores = model.get("scores");
     const { p, output, loss, pull, push } = now();
     target.set(String(model.get("target")));
     paint(mix, output);
     paint(aim, values[model.get("target")]);
-    const widest = { 2: Math.max(0.05, ...pull.map(Math.abs)), 3: Math.max(0.05, ...push.map(Math.abs)) };
     words.forEach((_, j) => {
       sliders[j].set(scores[j], scores[j].toFixed(1).replace("-", "−"));
       const cells = rows.cells[j];
