@@ -12,6 +12,7 @@ const CHANNELS = ["red", "green", "blue"];
 const HUES = ["rgb(205 45 45)", "rgb(35 145 70)", "rgb(50 100 215)"]; // of three heads' arcs
 const HEIGHT = 120; // of the arcs, in the units of their picture
 const REACH = 4.4; // of the plane of arrows, to each side
+const LETTER = 0.27; // a letter's width there, about
 const MILLISECONDS = 450;
 
 function render({ model, el: root }) {
@@ -253,9 +254,16 @@ function plane(model, words, values) {
         mark.setAttribute("cy", -arrow[1]);
       }
       tip.classList.toggle("hydra-on", vector === chosen);
-      name.setAttribute("x", arrow[0]);
-      name.setAttribute("y", -arrow[1] - 0.36);
       name.textContent = vector === "query" ? "query" : words[Number(vector)];
+      // Beyond the tip, where no other arrow of this direction has its name; at an edge, where there is room.
+      const length = Math.hypot(...arrow) || 1;
+      const half = (LETTER * name.textContent.length) / 2;
+      const edge = REACH - half;
+      let [right, up] = [0.4 + half, 0.55].map((by, c) => arrow[c] * (1 + by / length));
+      if (Math.abs(right) > edge) [right, up] = [Math.sign(arrow[0]) * edge, arrow[1] + (arrow[1] < 0 ? -0.55 : 0.55)];
+      if (Math.abs(up) > REACH - 0.3) [right, up] = [arrow[0] + (arrow[0] < 0 ? 1 : -1) * (half + 0.5), arrow[1]];
+      name.setAttribute("x", right.toFixed(2));
+      name.setAttribute("y", (-up).toFixed(2));
     }
   }
   const root = el("div", { class: "hydra-arrows" },
