@@ -130,6 +130,17 @@ def test_what_is_moved_by_hand_moves_nothing_below(chapter):
 
 
 @pytest.mark.browser
+def test_outputs_lie_on_the_page_in_the_dark(open_page, site):
+    """The theme lays a light panel behind outputs of HTML, as if all were drawn for light pages."""
+    opened = open_page(site["http"] + "book/10_timing.html", scheme="dark")
+    outputs = opened.locator("div.cell_output .text_html")
+    assert outputs.locator("> .themed").count() > 1
+    assert outputs.locator("> p:not(.verdict)").count() > 0
+    behind = outputs.evaluate_all("all => all.map((e) => getComputedStyle(e).backgroundColor)")
+    assert set(behind) == {"rgba(0, 0, 0, 0)"}
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_without_scripts_a_still_stands_for_each_widget(chromium, site, page):
     context = chromium.new_context(java_script_enabled=False)

@@ -207,6 +207,32 @@ def test_what_does_not_divide_is_told_and_can_be_undone(widget_page):
 
 
 @browser
+@pytest.mark.parametrize(
+    ("setting", "whole", "told", "ticks"),
+    [
+        # 223 µs of one rank's 279 µs: as in FOUR.
+        ({"ranks": 4}, 100 / 1.25, "frame: what one rank takes", ["1", "2", "4"]),
+        # A link so slow that sending is nearly all: the frame is the bar itself.
+        (
+            {"ranks": 4, "bandwidth": 0.001, "rate": 1000},
+            100,
+            "longer than one rank takes",
+            ["1", "2", "4"],
+        ),
+    ],
+)
+def test_the_bar_is_as_long_as_the_time(widget_page, setting, whole, told, ticks):
+    page = widget_page(small(**setting))
+    bar = page.locator(".hydra-spent")
+    length = bar.evaluate("e => parseFloat(e.style.getPropertyValue('--whole'))")
+    assert length == pytest.approx(whole, rel=5e-3)
+    expect(page.get_by_text(told)).to_be_visible()
+    labels = page.locator(".hydra-plot text").all_text_contents()
+    assert labels[-len(ticks) :] == ticks  # each number of ranks that divides the heads
+    assert "0" not in labels  # an axis of logarithms has none
+
+
+@browser
 def test_more_machines_and_heads_than_can_be_drawn(widget_page):
     page = widget_page(small(d_model=1920, n_heads=192, ranks=12), width=360)
     cards = page.locator(".hydra-machines > div")

@@ -15,9 +15,7 @@ from tests.conftest import (
     expect_refused,
     follow,
     middle,
-    opening,
     press,
-    showing_widgets,
     swipe,
 )
 
@@ -255,19 +253,12 @@ def test_links(widget_page):
 
 
 @browser
-def test_a_finger_scrolls_the_page_beside_the_mark(launched):
-    """A page for fingers: elsewhere a press on the track takes the mark along."""
-    browser_ = launched("--disable-gpu", "--touch-events=enabled")
-    with opening(browser_) as open_page:
-        page = showing_widgets(open_page)(made(), width=360)
-        page.context.new_cdp_session(page).send(
-            "Emulation.setEmulatedMedia", {"features": [{"name": "pointer", "value": "coarse"}]}
-        )
-        page.evaluate("document.body.style.minHeight = '3000px'")
-        track = page.locator(".hydra-guess .hydra-track").first
-        was = track.locator("input").input_value()
-        box, y = track.bounding_box(), middle(track)[1]
-        far = box["x"] + box["width"] - 12
-        assert swipe(page, (far, y), (far, y - 80)) > 40
-        assert track.locator("input").input_value() == was
-    browser_.close()
+def test_a_finger_scrolls_the_page_beside_the_mark(widget_page):
+    page = widget_page(made(), width=360)
+    page.evaluate("document.body.style.minHeight = '3000px'")
+    track = page.locator(".hydra-guess .hydra-track").first
+    was = track.locator("input").input_value()
+    box, y = track.bounding_box(), middle(track)[1]
+    far = box["x"] + box["width"] - 12
+    assert swipe(page, (far, y), (far, y - 80)) > 40
+    assert track.locator("input").input_value() == was

@@ -16,8 +16,10 @@ from tests.conftest import (
     expect_refused,
     follow,
     in_javascript,
+    middle,
     numbers,
     press,
+    swipe,
     table_of,
 )
 
@@ -315,3 +317,40 @@ def test_nothing_moves_and_nothing_is_cut(widget_page, width):
             drawn(page)
             heights.add(root.bounding_box()["height"])
     assert len(heights) == 1
+
+
+@browser
+def test_a_finger_that_slides_points_at_each_word(widget_page):
+    page = widget_page(SentenceWidget(), width=360)
+    page.evaluate(
+        """() => {
+            window.met = new Set();
+            const sum = document.querySelector(".hydra-equation");
+            const note = () => met.add(sum.querySelector("strong").textContent);
+            new MutationObserver(note).observe(sum, {childList: true});
+        }"""
+    )
+    words = page.locator(".hydra-words button")
+    swipe(page, middle(words.nth(0)), middle(words.nth(6)))
+    assert set(page.evaluate("[...met]")) >= set(sentence.WORDS[1:6])
+
+
+@browser
+def test_a_name_stands_inside_the_plane_and_beside_its_arrow(widget_page):
+    page = widget_page(SentenceWidget(controls=["arrows"]))
+    plane, name = page.locator(".hydra-plane"), page.locator(".hydra-plane text", has_text="query")
+    frame = plane.bounding_box()
+    for x, y in ((3.2, -0.4), (0.1, 4), (-4, -4), (4, 4), (4, 0), (0, -4), (2, 2)):
+        for axis, value in (("x", x), ("y", y)):
+            page.get_by_role("slider", name=axis, exact=True).fill(str(value))
+        drawn(page)
+        box = name.bounding_box()
+        assert frame["x"] <= box["x"] + 1
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1
+        assert frame["y"] <= box["y"] + 1
+        assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
+        unit = frame["width"] / 8.8
+        tip = frame["x"] + unit * (4.4 + x), frame["y"] + unit * (4.4 - y)
+        beside = tip[0] < box["x"] or tip[0] > box["x"] + box["width"]
+        above = tip[1] < box["y"] or tip[1] > box["y"] + box["height"]
+        assert beside or above

@@ -125,7 +125,8 @@ function speedup() {
     plot.replaceChildren(
       ...ticks(up, 4).flatMap((times) => [
         line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, number(times), "end")]),
-      ...(points.length <= 7 ? points.map((p) => p.ranks) : ticks(across, 6)).map((ranks) => text(x(ranks), BOTTOM + 15, grouped(ranks), "middle")),
+      ...(points.length <= 7 ? points.map((p) => p.ranks) : ticks(across, 6))
+        .map((ranks) => text(x(ranks), BOTTOM + 15, grouped(ranks), "middle")),
       line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),
       line(x(1), y(1), x(most), y(most), "hydra-rule"),
       svg("polyline", { class: "hydra-line", points: points.map((p) => `${x(p.ranks)},${y(p.times)}`).join(" ") }),

@@ -81,7 +81,8 @@ function render({ model, el: root }) {
   );
 
   // One scale for every step, so that a bar that shrinks is a number that shrinks. No pull is longer than the
-  // square of the largest distance, D, between two colours. Two words push by p²(1 − p) D², at most 4/27 of it; seven by no more.
+  // square of the largest distance, D, between two colours. Two words push by p²(1 − p) D², at most 4/27 of it;
+  // these seven were never seen to push by more.
   const squared = (u, v) => u.reduce((total, x, c) => total + (x - v[c]) ** 2, 0);
   const furthest = Math.max(...values.flatMap((u) => values.map((v) => squared(u, v))));
   const widest = { 2: furthest, 3: (4 / 27) * furthest };
