@@ -338,6 +338,17 @@ def middle(locator):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+def pull(page, handle, right):
+    """The mouse drags a handle so many pixels to the right."""
+    handle.scroll_into_view_if_needed()
+    x, y = middle(handle)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + right, y, steps=8)
+    page.mouse.up()
+    drawn(page)
+
+
 def expect_refused(page, widget, asked):
     """The page says that the link asks for what the widget cannot show."""
     trait, _, text = asked.partition("=")

@@ -10,7 +10,17 @@ from playwright.sync_api import expect
 from hydra_lib import HeadConfig
 from hydra_lib.parallel import heads_over_ranks, seconds
 from hydra_lib.widgets import DevicesWidget
-from tests.conftest import drag, expect_refused, expect_table, in_javascript, numbers, press
+from tests.conftest import (
+    drag,
+    expect_refused,
+    expect_table,
+    in_javascript,
+    middle,
+    numbers,
+    press,
+    pull,
+    swipe,
+)
 
 browser = pytest.mark.browser
 
@@ -164,6 +174,21 @@ def test_controls_by_keyboard_and_pointer(widget_page):
     page.reload()
     page.wait_for_selector("[data-ready=devices]")
     expect(page.get_by_label("Ranks")).to_have_attribute("aria-valuetext", "4")
+
+
+@browser
+def test_the_dot_is_dragged_from_rank_to_rank(widget_page):
+    page = widget_page(small(), width=360)
+    handle = page.locator(".hydra-handle")
+    pull(page, handle, 500)
+    expect_setting(page, **FOUR)
+    pull(page, handle, -20)
+    expect_setting(page, **FOUR)
+    pull(page, handle, -500)
+    expect_setting(page, **ONE)
+    x, y = middle(handle)
+    assert swipe(page, (x, y), (x + 130, y - 30)) == 0
+    expect_setting(page, **TWO)
 
 
 @browser

@@ -60,11 +60,31 @@ def test_arithmetic_agrees_with_the_library():
         torch.testing.assert_close(weighed, push, rtol=1e-5, atol=1e-7)
 
 
-def test_a_step_stays_inside():
-    (got,) = numbers(
-        in_javascript("gradient.js", "m.descend(...c)", [[[7, -7, 0], [1, -1, 2], 2, 8]])
-    )
-    assert got == [8, -8, 4]
+def descended(scores, target, steps, rate=8.0):
+    """Descent by the library's gradients: the loss before each step, the scores after all."""
+    losses = []
+    for _ in range(steps):
+        _, _, loss, push = by_the_library(scores, VALUES, VALUES[target])
+        losses.append(loss.item())
+        scores = (scores + rate * push).clamp(-8, 8)
+    return losses, scores
+
+
+def test_descent():
+    generator = torch.Generator().manual_seed(4)
+    starts = (4 * torch.randn(13, 7, generator=generator, dtype=torch.float64)).clamp(-8, 8)
+    # The last two rates throw scores against the ends.
+    rates = [8.0] * 11 + [300.0, 3000.0]
+    cases = [
+        [s.tolist(), VALUES.tolist(), VALUES[6].tolist(), {"rate": r, "most": 8, "steps": 17}]
+        for s, r in zip(starts, rates, strict=True)
+    ]
+    got = numbers(in_javascript("gradient.js", "m.descent(...c)", cases))
+    for result, start, rate in zip(got, starts, rates, strict=True):
+        losses, scores = descended(start, 6, 17, rate)
+        assert result["losses"] == pytest.approx(losses, rel=1e-9)
+        assert result["scores"] == pytest.approx(scores.tolist(), rel=1e-9, abs=1e-9)
+    assert {abs(x) for x in got[-1]["scores"]} >= {8}
 
 
 def rows(page):
@@ -173,13 +193,44 @@ def test_drag_teach_and_saturate(widget_page):
 def test_steps_are_gradient_descent(widget_page):
     page = widget_page(GradientWidget(target=6))
     scores = torch.zeros(7, dtype=torch.float64)
-    for name, times in (("one step", 1), ("ten steps", 10)):
-        page.get_by_role("button", name=name).click()
+    for name, times in (("one step", 1), ("ten", 10), ("a hundred", 100)):
+        page.get_by_role("button", name=name, exact=True).click()
         drawn(page)
-        for _ in range(times):
-            scores = scores + 8 * by_the_library(scores, VALUES, VALUES[6])[3]
+        _, scores = descended(scores, 6, times)
         scores = (1e4 * scores).round() / 1e4
         assert rows(page) == expected_rows(scores, 6)
+
+
+@browser
+def test_the_curve_is_the_loss_to_come(widget_page):
+    sure = [0, 0, 8, 0, 0, 0, 0]
+    page = widget_page(GradientWidget(target=1, scores=sure))
+
+    def curve():
+        points = page.locator(".hydra-plot polyline").get_attribute("points").split(" ")
+        x, y = zip(*(map(float, point.split(",")) for point in points), strict=True)
+        dot = page.locator(".hydra-plot .hydra-dot")
+        assert [float(dot.get_attribute(at)) for at in ("cx", "cy")] == pytest.approx(
+            [x[0], y[0]], abs=0.06
+        )
+        assert x == pytest.approx([x[0] + i * (x[200] - x[0]) / 200 for i in range(201)], abs=0.06)
+        low, high = page.evaluate(
+            """() => ["0", "0.4"].map((mark) => {
+                const texts = [...document.querySelectorAll(".hydra-plot text[text-anchor=end]")];
+                return texts.find((one) => one.textContent === mark).getAttribute("y") - 4;
+            })"""
+        )
+        return [0.4 * (at - low) / (high - low) for at in y]
+
+    losses, _ = descended(torch.tensor(sure).double(), 1, 201)
+    assert curve() == pytest.approx(losses, abs=1e-3)
+    # Sure and wrong: a plain, then a cliff.
+    assert losses[60] > 0.99 * losses[0]
+    assert losses[160] < 0.01 * losses[0]
+    page.get_by_role("button", name="start even").click()
+    drawn(page)
+    losses, _ = descended(torch.zeros(7).double(), 1, 201)
+    assert curve() == pytest.approx(losses, abs=1e-3)
 
 
 @browser

@@ -154,9 +154,9 @@ def test_arcs_stay_in_their_frame():
 # --- controls -------------------------------------------------------------------------------------
 
 
-def shown(page):
-    """The weights of the table and the sentence under the drawing."""
-    rows = table_of(page, "weights: a row for each output").locator("tbody tr")
+def shown(page, caption="weights: a row for each output"):
+    """The weights of the table beside the drawing."""
+    rows = table_of(page, caption).locator("tbody tr")
     return [row.locator("td").all_inner_texts()[:-1] for row in rows.all()]
 
 
@@ -286,7 +286,14 @@ def test_three_heads(widget_page):
         page.get_by_label(("0: red", "1: green", "2: blue")[head]).check()
         drawn(page)
         q, k = sentence.HEAD_QUERIES[head], sentence.HEAD_KEYS[head]
-        assert shown(page) == expected_texts(attention(q=q, k=k))
+        caption = f"weights of head {head}: a row for each output"
+        assert shown(page, caption) == expected_texts(attention(q=q, k=k))
+        # A head mixes one channel: over its matrix stands what it sees of each colour.
+        over = table_of(page, caption).locator("thead .hydra-swatch")
+        paints = over.evaluate_all("all => all.map(x => getComputedStyle(x).backgroundColor)")
+        got = [[int(x) for x in re.findall(r"\d+", paint)] for paint in paints]
+        wanted = torch.zeros(7, 3).index_copy(1, torch.tensor([head]), sentence.VALUES[:, [head]])
+        assert torch.allclose(torch.tensor(got).float(), 255 * wanted, atol=0.51)
     expect(page.locator(".hydra-equation")).to_contain_text("it, blue = ")
 
 

@@ -13,7 +13,7 @@ from hydra_lib.matmul.bilinear import BilinearAlgorithm
 from hydra_lib.matmul.counting import Tally, counted, triple_loop
 from hydra_lib.matmul.schemes import LADERMAN, STRASSEN, WINOGRAD, naive
 from hydra_lib.widgets import StrassenWidget
-from tests.conftest import follow, in_javascript, numbers
+from tests.conftest import follow, in_javascript, middle, numbers, pull, swipe
 
 browser = pytest.mark.browser
 
@@ -513,6 +513,25 @@ def test_the_curve_is_the_costs_and_the_dot_stands_on_it(widget_page):
         assert value["cost"][levels] == pytest.approx(exact, rel=5e-3)
         assert value["products"][levels] == pytest.approx((7 / 8) ** levels, rel=5e-3)
     assert seen["dot"][1] == pytest.approx(seen["cost"][7], abs=0.1)
+
+
+@browser
+def test_the_dot_is_dragged_from_depth_to_depth(widget_page):
+    page = widget_page(StrassenWidget(levels=5))
+    handle = page.locator(".hydra-plot .hydra-handle")
+    before = middle(handle)[0]
+    pull(page, handle, 1000)
+    expect_setting(page, "strassen", 0, 12)
+    level = (middle(handle)[0] - before) / 7
+    pull(page, handle, -0.4 * level)
+    expect_setting(page, "strassen", 0, 12)
+    pull(page, handle, -2.6 * level)
+    expect_setting(page, "strassen", 0, 9)
+    pull(page, handle, -1000)
+    expect_setting(page, "strassen", 0, 0)
+    x, y = middle(handle)
+    assert swipe(page, (x, y), (x + 3.2 * level, y)) == 0
+    expect_setting(page, "strassen", 0, 3)
 
 
 @browser

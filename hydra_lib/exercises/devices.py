@@ -113,7 +113,7 @@ def contributions(head_outputs, W_O, ranks):
     mistakes=[
         (lambda n, P: n * (P - 1) / P, "that is half of it: the sums go around, then the results"),
         (lambda n, P: n, "that is one copy: sums go around in pieces, and then the results"),
-        (lambda n, P: 2 * n, "one piece of each round stays at home: P − 1 of P are sent"),
+        (lambda n, P: 2 * n, "each time around one piece stays at home: P − 1 of P are sent"),
         (lambda n, P: n * (P - 1), "that is everyone to everyone; in a ring only 1/P is passed on"),
         (lambda n, P: 2 * n * (P - 1), "each message is a piece, 1/P of the tensor"),
         (lambda n, P: 2 * n / P, "that is two messages; there are 2 (P − 1)"),
@@ -220,7 +220,7 @@ _RATIO = 2 * 7 * 1e5 / (4 * 4096 + 2 * 2048)  # GB a second: 1e14 FLOP/s over 1e
         (_RATIO / 2, "an all-reduce passes the sums around, and then the results: twice"),
         (_RATIO / 4, "two bytes a number, and an all-reduce sends nearly everything twice"),
         (8 * _RATIO, "the GB are bytes; a Gbit is an eighth of one"),
-        (_RATIO * 8 / 7, "a rank sends 7 of 8 pieces in each round: P − 1, not P"),
+        (_RATIO * 8 / 7, "each time around a rank sends 7 of its 8 pieces: P − 1, not P"),
         (_RATIO / 7, "the work of a rank is one eighth: what it sends hardly is"),
         (_RATIO / 8, "the work of a rank is one eighth: that makes the link's task harder"),
         (2 * 7 * 1e5 / (4 * 4096), "scores and mixing are missing among the FLOPs"),

@@ -2,7 +2,7 @@ import { scale, ticks } from "./chart.js";
 import { divisors, headsOverRanks, prefixed, refused, seconds, speedups } from "./costs.js";
 import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
-import { brief, el, field, follow, line, number, slider, svg, swatch, table, text, update } from "./ui.js";
+import { brief, el, field, follow, grab, line, number, put, slider, svg, swatch, table, text, update } from "./ui.js";
 
 const MACHINES = 4; // drawn in one row; of more, the last says how many
 const HEADS = 5; // of one machine
@@ -33,7 +33,7 @@ function render({ model, el: root }) {
   const costs = table("One forward pass, for each rank", 5, 1, (i) =>
     ["computes", "sends", "time to compute", "time to send", "share of sending"][i]);
   costs.root.classList.add("hydra-tally", "hydra-numbers");
-  const chart = speedup();
+  const chart = speedup(set("ranks"));
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   const shown = el("div", {},
     el("figure", { class: "hydra-figure" }, caption, machines, sum), bar,
@@ -113,16 +113,25 @@ function cards(ranks, heads) {
 }
 
 /** How many times faster, against the number of ranks, both by their logarithms; dashed, as many as ranks. */
-function speedup() {
-  const caption = el("figcaption", {}, "times as fast as one rank, over ranks; dashed: as many times as ranks");
-  const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" });
+function speedup(choose) {
+  const caption = el("figcaption", {}, "times as fast as one rank, over ranks: drag the dot; dashed: as many times as ranks");
+  const drawn = svg("g");
+  const dot = svg("circle", { class: "hydra-dot", r: 6 });
+  const handle = svg("circle", { class: "hydra-handle", r: 22 });
+  const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, drawn, dot, handle);
+  let stops = [];
+  grab(handle, plot, (across) => {
+    const far = stops.map(({ at }) => Math.abs(at - across * WIDTH));
+    choose(stops[far.indexOf(Math.min(...far))].ranks);
+  });
   const root = el("figure", { class: "hydra-figure hydra-plot hydra-wide" }, caption, plot);
   const draw = (points, chosen) => {
     const most = points.at(-1).ranks;
     const across = { low: 1, high: Math.max(2, most), log: true };
     const up = { low: Math.min(0.9, ...points.map((p) => p.times)), high: across.high, log: true };
     const [x, y] = [scale(across, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
-    plot.replaceChildren(
+    stops = points.map((p) => ({ ranks: p.ranks, at: x(p.ranks) }));
+    drawn.replaceChildren(
       ...ticks(up, 4).flatMap((times) => [
         line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, number(times), "end")]),
       ...(points.length <= 7 ? points.map((p) => p.ranks) : ticks(across, 6))
@@ -130,8 +139,8 @@ function speedup() {
       line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),
       line(x(1), y(1), x(most), y(most), "hydra-rule"),
       svg("polyline", { class: "hydra-line", points: points.map((p) => `${x(p.ranks)},${y(p.times)}`).join(" ") }),
-      svg("circle", { class: "hydra-dot", r: 6, cx: x(chosen.ranks), cy: y(chosen.times) }),
     );
+    for (const one of [dot, handle]) put(one, { cx: x(chosen.ranks), cy: y(chosen.times) });
   };
   return { root, draw };
 }

@@ -14,7 +14,14 @@ export function learning(scores, values, target) {
   return { p, output, loss, pull, push: p.map((weight, j) => weight * pull[j]) };
 }
 
-/** The scores after a step of gradient descent, kept between -most and most. */
-export function descend(scores, push, rate, most) {
-  return scores.map((s, j) => Math.min(most, Math.max(-most, s + rate * push[j])));
+/** Steps of gradient descent on scores kept between -most and most: the loss before each, and where they lead.
+ * @param {number[]} scores @param {number[][]} values @param {number[]} target */
+export function descent(scores, values, target, { rate, most, steps }) {
+  const losses = [];
+  for (let i = 0; i < steps; i += 1) {
+    const { loss, push } = learning(scores, values, target);
+    losses.push(loss);
+    scores = scores.map((s, j) => Math.min(most, Math.max(-most, s + rate * push[j])));
+  }
+  return { losses, scores };
 }

@@ -1,19 +1,25 @@
-import { descend, learning } from "./gradient.js";
+import { scale, ticks } from "./chart.js";
+import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
 import { arc } from "./sentence.js";
 import {
-  brief, columnHeads, css, el, follow, heat, pills, slider, svg, swatch, table, update,
+  brief, columnHeads, css, el, follow, heat, line, number, pills, slider, svg, swatch, table, text, update,
 } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
 const ARCS = 120; // heights in the picture: of the arcs,
 const PUSH = 30; // and of the largest push, up or down
+const AHEAD = 200; // steps of which the loss is drawn
+const [WIDTH, HEIGHT] = [340, 120]; // of that curve
+const [LEFT, RIGHT, TOP, BOTTOM] = [40, WIDTH - 12, 8, HEIGHT - 22];
 
 function render({ model, el: root }) {
   const words = model.get("words");
   const values = model.get("values");
   const most = model.get("limits").scores.max;
   const now = () => learning(model.get("scores"), values, values[model.get("target")]);
+  const after = (steps) =>
+    descent(model.get("scores"), values, values[model.get("target")], { rate: RATE, most, steps });
   const begin = {
     "start even": words.map(() => 0),
     "sure of “slept”": words.map((word) => (word === "slept" ? most : 0)),
@@ -24,15 +30,12 @@ function render({ model, el: root }) {
   target.inputs.forEach((input, at) =>
     input.nextSibling.prepend(swatch(css(values[model.get("targets")[at]])), " "));
   const step = (times) => {
-    let scores = model.get("scores");
-    for (let i = 0; i < times; i += 1) {
-      scores = descend(scores, learning(scores, values, values[model.get("target")]).push, RATE, most);
-    }
+    const { scores } = after(times);
     update(model, { scores: scores.map((s) => Math.round(1e4 * s) / 1e4) });
   };
-  const button = (text, onclick) => el("button", { type: "button", onclick }, text);
+  const button = (name, onclick) => el("button", { type: "button", onclick }, name);
   const buttons = el("div", { class: "hydra-buttons" },
-    button("one step", () => step(1)), button("ten steps", () => step(10)),
+    button("one step", () => step(1)), button("ten", () => step(10)), button("a hundred", () => step(100)),
     ...Object.entries(begin).map(([name, scores]) => button(name, () => update(model, { scores }))));
 
   const sliders = words.map((word, j) => {
@@ -72,20 +75,22 @@ function render({ model, el: root }) {
     el("span", { class: "hydra-label" }, "how the next step moves each score: up, or down"),
     svg("svg", { ...frame, viewBox: `${across} ${2 * PUSH}`, class: "hydra-pushes" },
       svg("line", { x2: 100 * words.length, y1: PUSH, y2: PUSH, class: "hydra-base" }), ...pushes));
-  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
+
+  // One scale for every step, so that a bar that shrinks is a number that shrinks. No pull is longer than the
+  // square of the largest distance, D, between two colours. Two words push by p²(1 − p) D², at most 4/27 of it;
+  // these seven were never seen to push by more. No loss is more than half of D².
+  const squared = (u, v) => u.reduce((total, x, c) => total + (x - v[c]) ** 2, 0);
+  const furthest = Math.max(...values.flatMap((u) => values.map((v) => squared(u, v))));
+  const widest = { 2: furthest, 3: (4 / 27) * furthest };
+  const ahead = curve(furthest / 2);
+  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, target.root),
       el("div", { class: "hydra-break" }, buttons)),
-    picture, el("div", { class: "hydra-panels" }, rows.root), summary,
+    picture, el("div", { class: "hydra-panels" }, ahead.root, summary), rows.root,
   );
 
-  // One scale for every step, so that a bar that shrinks is a number that shrinks. No pull is longer than the
-  // square of the largest distance, D, between two colours. Two words push by p²(1 − p) D², at most 4/27 of it;
-  // these seven were never seen to push by more.
-  const squared = (u, v) => u.reduce((total, x, c) => total + (x - v[c]) ** 2, 0);
-  const furthest = Math.max(...values.flatMap((u) => values.map((v) => squared(u, v))));
-  const widest = { 2: furthest, 3: (4 / 27) * furthest };
   return follow(model, ["scores", "target"], () => {
     const scores = model.get("scores");
     const { p, output, loss, pull, push } = now();
@@ -109,12 +114,32 @@ function render({ model, el: root }) {
         cells[place].classList.toggle("hydra-less", value < 0);
       }
     });
+    ahead.draw(after(AHEAD + 1).losses);
     const strongest = Math.max(...push.map(Math.abs));
     const rising = words[push.indexOf(Math.max(...push))];
     summary.textContent = `Loss ${brief(loss)}. `
       + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
         : `The step would raise “${rising}” most. What some scores gain others lose: the pushes sum to 0.`);
   });
+}
+
+/** The loss of the steps to come, from the scores as they stand; the dot is now. */
+function curve(most) {
+  const caption = el("figcaption", {}, `the loss now, and in the next ${AHEAD} steps`);
+  const [x, y] = [scale({ low: 0, high: AHEAD }, LEFT, RIGHT), scale({ low: 0, high: most }, BOTTOM, TOP)];
+  const path = svg("polyline", { class: "hydra-line" });
+  const dot = svg("circle", { class: "hydra-dot", r: 6, cx: x(0) });
+  const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
+    ...ticks({ low: 0, high: most }, 4).flatMap((loss) => [
+      line(LEFT, y(loss), RIGHT, y(loss), loss ? "hydra-grid" : "hydra-base"),
+      text(LEFT - 6, y(loss) + 4, number(loss), "end")]),
+    ...ticks({ low: 0, high: AHEAD }, 5).map((step) => text(x(step), BOTTOM + 15, step, "middle")),
+    path, dot);
+  const draw = (losses) => {
+    path.setAttribute("points", losses.map((loss, i) => `${x(i).toFixed(1)},${y(loss).toFixed(1)}`).join(" "));
+    dot.setAttribute("cy", y(losses[0]));
+  };
+  return { root: el("figure", { class: "hydra-figure hydra-plot" }, caption, plot), draw };
 }
 
 /** Why a row hardly learns: it is there, or looks at one word, or at words that lie no nearer. */

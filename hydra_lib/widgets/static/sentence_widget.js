@@ -66,8 +66,9 @@ function render({ model, el: root }) {
   const matrix = table("weights: a row for each output", n, n + 1, (i) => words[i]);
   columnHeads(matrix, "", [...words, model.get("q").length > n ? "all" : "mixed"]);
   const heads = [...matrix.root.querySelectorAll("thead th")];
+  const seen = values.map((value) => swatch(css(value)));
   heads.forEach((cell, j) => cell.replaceChildren(
-    ...(j < n ? [swatch(css(values[j]))] : []), el("span", { class: "hydra-aside" }, cell.textContent)));
+    ...(j < n ? [seen[j]] : []), el("span", { class: "hydra-aside" }, cell.textContent)));
   matrix.root.classList.add("hydra-dense", "hydra-mixing");
   const mixes = matrix.cells.map((cells) => cells[n].appendChild(swatch(css([0, 0, 0]))));
   matrix.rows.forEach((tr, i) => {
@@ -140,6 +141,8 @@ function render({ model, el: root }) {
         cell.classList.toggle("hydra-source", i === chosen && j === lit);
       });
     });
+    if (weights.length > 1) matrix.root.caption.textContent = `weights of head ${own}: a row for each output`;
+    seen.forEach((dot, j) => dot.style.setProperty("--paint", css(part(values[j], own))));
     tell(chosen, own, p, outs[chosen]);
   }
 

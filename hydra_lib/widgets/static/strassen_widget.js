@@ -4,7 +4,7 @@ import {
 } from "./bilinear.js";
 import { scale, ticks } from "./chart.js";
 import { withinLimits } from "./limits.js";
-import { brief, columnHeads, el, follow, line, number, pills, slider, svg, table, text, update } from "./ui.js";
+import { brief, columnHeads, el, follow, grab, line, number, pills, put, slider, svg, table, text, update } from "./ui.js";
 
 const AUTHORS = { naive: "naive", strassen: "Strassen 1969", winograd: "Winograd's form" };
 const QUANTITIES_COUNTED = ["multiplications", "additions", "cost"];
@@ -37,7 +37,7 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
   const level = el("p", { class: "hydra-note hydra-held", style: "--lines:2;--narrow:5" });
   const eighths = work();
-  const chart = costs(deepest);
+  const chart = costs(deepest, set("levels"));
   const counted = table("", 3, 2, (i) => QUANTITIES_COUNTED[i]);
   counted.root.classList.add("hydra-tally", "hydra-stacked");
   columnHeads(counted, "", ["chosen", "triple loop"]);
@@ -164,23 +164,32 @@ function work() {
 }
 
 /** What the algorithm costs over what the triple loop does, by depth; dashed, its multiplications alone. */
-function costs(deepest) {
-  const caption = el("figcaption", {}, "cost over the triple loop's, by depth L; dashed: multiplications alone");
-  const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" });
+function costs(deepest, choose) {
+  const caption = el("figcaption", {}, "cost over the triple loop's, by depth L: drag the dot; dashed: multiplications alone");
+  const drawn = svg("g");
+  const dot = svg("circle", { class: "hydra-dot", r: 6 });
+  const handle = svg("circle", { class: "hydra-handle", r: 22 });
+  const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, drawn, dot, handle);
   const root = el("figure", { class: "hydra-figure hydra-plot hydra-wide" }, caption, plot);
   const up = { low: 0.15, high: 4, log: true };
   const [x, y] = [scale({ low: 0, high: deepest }, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
   const curve = (ratios, kind) => svg("polyline", {
     class: kind, points: ratios.map((ratio, l) => `${x(l).toFixed(1)},${y(ratio).toFixed(1)}`).join(" "),
   });
-  const draw = (ratios, products, levels) => plot.replaceChildren(
-    ...ticks(up, 5).flatMap((ratio) => [
-      line(LEFT, y(ratio), RIGHT, y(ratio), ratio === 1 ? "hydra-base" : "hydra-grid"),
-      text(LEFT - 6, y(ratio) + 4, ratio, "end")]),
-    ...ratios.map((_, l) => (l % 2 ? "" : text(x(l), BOTTOM + 15, l, "middle"))),
-    curve(products, "hydra-rule hydra-open"), curve(ratios, "hydra-line"),
-    svg("circle", { class: "hydra-dot", r: 6, cx: x(levels), cy: y(ratios[levels]) }),
-  );
+  grab(handle, plot, (across) => {
+    const level = Math.round((deepest * (across * WIDTH - LEFT)) / (RIGHT - LEFT));
+    choose(Math.min(deepest, Math.max(0, level)));
+  });
+  const draw = (ratios, products, levels) => {
+    drawn.replaceChildren(
+      ...ticks(up, 5).flatMap((ratio) => [
+        line(LEFT, y(ratio), RIGHT, y(ratio), ratio === 1 ? "hydra-base" : "hydra-grid"),
+        text(LEFT - 6, y(ratio) + 4, ratio, "end")]),
+      ...ratios.map((_, l) => (l % 2 ? "" : text(x(l), BOTTOM + 15, l, "middle"))),
+      curve(products, "hydra-rule hydra-open"), curve(ratios, "hydra-line"),
+    );
+    for (const one of [dot, handle]) put(one, { cx: x(levels), cy: y(ratios[levels]) });
+  };
   return { root, draw };
 }
 
