@@ -8,9 +8,10 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from hydra_lib import attention
+from hydra_lib import attention, sentence
+from hydra_lib.masking import causal_mask
 from hydra_lib.widgets import TraceWidget
-from tests.conftest import extended, follow, in_javascript, numbers
+from tests.conftest import drawn, extended, follow, in_javascript, numbers
 from tests.refusal import unhooked
 
 browser = pytest.mark.browser
@@ -435,3 +436,35 @@ def test_values_that_are_colours_mix(widget_page):
     )
     values = ["rgb(255, 0, 0)", "rgb(0, 0, 255)", "rgb(0, 255, 0)"]
     assert paints == values + ["rgb(128, 0, 128)"] * 3  # half red, half blue
+
+
+@browser
+def test_on_a_phone_the_steps_stand_together(widget_page):
+    """In three rows, with the sum in sight, and what is tapped at least 24 pixels a side."""
+    widget = TraceWidget(
+        [[2, 0, 0, 0], [2, 2, 0, 0], [0, 2, 0, 2]],
+        [[1, 0, 1, 0], [0, 2, 0, 0], [1, 1, 0, 0]],
+        sentence.VALUES[:3],
+        mask=causal_mask(3),
+        words=sentence.WORDS[:3],
+        cell="weights.3.2",
+        step=4,
+    )
+    page = widget_page(widget, width=360)
+    # The page's own margins leave this much.
+    page.evaluate("document.querySelector('[data-ready]').style.width = '328px'")
+    drawn(page)
+    boxes = {name: table_of(page, name).bounding_box() for name in ORDER}
+    bottom = {name: round(box["y"] + box["height"]) for name, box in boxes.items()}
+    for together in (("q", "kT"), ("scores", "scaled", "masked"), ("weights", "v")):
+        assert len({bottom[name] for name in together}) == 1, together
+        left = [boxes[name]["x"] for name in together]
+        assert left == sorted(left)
+    assert bottom["weights"] - boxes["kT"]["y"] < 500
+    for name in ORDER:
+        for button in table_of(page, name).get_by_role("button").all():
+            box = button.bounding_box()
+            assert min(box["width"], box["height"]) >= 24, name
+    for name in ("scaled", "masked", "v"):  # the names are still read aloud
+        heads = table_of(page, name).locator("tbody th")
+        assert [head.strip() for head in heads.all_text_contents()] == list(sentence.WORDS[:3])

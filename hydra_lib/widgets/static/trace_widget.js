@@ -36,6 +36,9 @@ const painted = (v) => v.every((row) => row.length === 3 && row.every((x) => x >
 // Which tables have a position a row, and which a position a column.
 const ROWS = ["q", "scores", "scaled", "masked", "weights", "v", "output"];
 const COLUMNS = ["kT", "scores", "scaled", "masked", "weights"];
+// Tables that on a phone stand beside one whose rows are the same positions: its names serve both.
+const BESIDE = ["scaled", "masked", "v"];
+const FIT = 3; // columns of each, for them to stand there
 
 function render({ model, el: root }) {
   const words = model.get("words");
@@ -65,6 +68,7 @@ function render({ model, el: root }) {
     const dots = ["v", "output"].includes(name) && painted(model.get("v")) ? grid.rows.map(() => swatch("none")) : [];
     grid.rows.forEach((row, i) => row.firstChild.append(...dots.slice(i, i + 1)));
     grid.root.classList.add("hydra-trace");
+    grid.root.classList.toggle("hydra-beside", BESIDE.includes(name) && columns <= FIT);
     const buttons = grid.cells.map((cells, i) => cells.map((cell, j) => {
       const id = `${name}.${i + 1}.${j + 1}`;
       const hover = (target) => () => {
