@@ -25,7 +25,7 @@ __all__ = [
         (1536**2 // 8, "that is one matrix of four"),
         (4 * 1536 * 64, "that is one head; a rank has several"),
         (4 * 192**2, "only one side of each matrix is cut: the rank's heads still read all of x"),
-        (4 * 1536**2 * 2 // 8, "those are bytes of 16-bit numbers; asked are the numbers"),
+        (4 * 1536**2 * 2 // 8, "that is one whole matrix: a rank has an eighth of each of four"),
     ]
 )
 def weights_of_rank():
@@ -217,7 +217,7 @@ _RATIO = 2 * 7 * 1e5 / (4 * 4096 + 2 * 2048)  # GB a second: 1e14 FLOP/s over 1e
 @value(
     mistakes=[
         (1e9 * _RATIO, "those are bytes a second; asked are GB"),
-        (_RATIO / 2, "an all-reduce passes the sums around, and then the results: twice"),
+        (_RATIO / 2, "half: a number has two bytes, and an all-reduce goes around twice"),
         (_RATIO / 4, "two bytes a number, and an all-reduce sends nearly everything twice"),
         (8 * _RATIO, "the GB are bytes; a Gbit is an eighth of one"),
         (_RATIO * 8 / 7, "each time around a rank sends 7 of its 8 pieces: P − 1, not P"),
@@ -225,7 +225,7 @@ _RATIO = 2 * 7 * 1e5 / (4 * 4096 + 2 * 2048)  # GB a second: 1e14 FLOP/s over 1e
         (_RATIO / 8, "the work of a rank is one eighth: that makes the link's task harder"),
         (2 * 7 * 1e5 / (4 * 4096), "scores and mixing are missing among the FLOPs"),
         (2 * 7 * 1e5 / (2 * 2048), "the four projections are missing among the FLOPs"),
-        (2 * _RATIO, "a multiplication and an addition are two FLOPs"),
+        (2 * _RATIO, "twice: a product and a sum are two FLOPs, and a number has two bytes"),
         (1 / _RATIO, "upside down"),
     ],
     within=0.05,

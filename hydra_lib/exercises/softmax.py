@@ -226,6 +226,6 @@ def rival(answer) -> str | Verdict:
     best = boltzmann.entropy(-energies, tau)
     entropy = torch.special.entr(p).sum()
     if best - entropy < 1e-6:
-        return "that is the softmax itself: find another one"
+        return "that is the softmax, or within a millionth of its entropy: go a little further away"
     gap = f"{best - entropy:.2g} below that of the softmax, {best:.4f}"
     return Verdict(True, f"Right. Its entropy is {entropy:.4f}, {gap}.")

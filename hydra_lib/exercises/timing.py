@@ -112,7 +112,7 @@ _SCORES = 8 * 12 * 1024 * 1024
         (8 * _ARRAY + 4 * _SCORES, "a fused kernel never writes the (T, T) weights"),
         (8 * _ARRAY + 8 * _SCORES, "a fused kernel never writes the (T, T) weights"),
         (2 * _SCORES, "those are the (T, T) weights: a fused kernel never writes them"),
-        (8 * _ARRAY / 8, "that is one sequence; the batch has 8"),
+        (8 * _ARRAY / 8, "an eighth: the batch has 8, or four arrays move, of two bytes a number"),
         (8 * _ARRAY / 12, "that is one head; there are 12"),
         (8 * 1024 * 64, "that is one head of one sequence"),
         (64 * _ARRAY, "bytes were asked: those are bits"),
