@@ -10,7 +10,8 @@ export const STOPWATCH = [
 export function verdict([first, second, third, last]) {
   if (!third) {
     const late = last ? " The wait after it comes too late." : "";
-    const shown = second && !first ? "the earlier work and the time of asking" : "the time of asking";
+    const before = first ? ", and one way to the device and back for the wait before it" : " and the earlier work";
+    const shown = `the time of asking${second ? before : ""}`;
     return { right: false, words: `Before the clock stops a wait is missing: that is ${shown}, the kernel still stands in the queue.${late}` };
   }
   if (!first) {
