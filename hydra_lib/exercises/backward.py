@@ -33,7 +33,10 @@ def _parts(T: int = 5):
             "that is p_j v_j, each weight's share: take away p_j times their sum, the output",
         ),
         ([3.0, -1.0, -5.0], "that is v_j minus the output: the weight p_j multiplies it"),
-        ([-1.5, 0.25, 1.25], "the sign is the other way round: a better value is pushed up"),
+        (
+            [-1.5, 0.25, 1.25],
+            "the sign is that of a step, which lowers the loss; the gradient raises it",
+        ),
         ([8.0, 4.0, 0.0], "that is the gradient of the weights; the softmax comes before them"),
         ([2.0, 0.0, -1.0], "the plain mean of the values was taken away; the output is weighted"),
         ([0.25, 0.1875, 0.1875], "that is p (1 − p), the diagonal of the Jacobian: values count"),
@@ -42,7 +45,7 @@ def _parts(T: int = 5):
     ]
 )
 def first_scores():
-    """Gradient of the three scores: weights 1/2, 1/4, 1/4, values 8, 4, 0, output pushed up."""
+    """Gradient of three scores: weights 1/2, 1/4, 1/4, values 8, 4, 0, the output is the loss."""
     return [1.5, -0.25, -1.25]
 
 
