@@ -1,6 +1,7 @@
 """What a page weighs, holds still, may run, says to a screen reader and to a search engine."""
 
 import gzip
+import json
 import re
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
+from hydra_lib import widgets
+from hydra_lib.widgets._bundle import SEAM
 from tests.conftest import ROOT, SITE, VIEWS, opening, settled
 
 sys.path.append(str(ROOT / "book" / "_ext"))
@@ -41,6 +44,35 @@ def chapter(request, chromium, site):
     page, width = request.param
     with opening(chromium) as open_page:
         yield open_page(site["http"] + page, width=width)
+
+
+def test_a_file_is_sent_once():
+    sent = {}
+    assert pages.once(SEAM.join(["a", "b"]), sent) == ["a", "b"]
+    assert pages.once(SEAM.join(["b", "c", "a"]), sent) == [1, "c", 0]
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_widgets_share_files_and_the_first_module_stands_in_the_head(page):
+    text = (SITE / page).read_text("utf-8")
+    found = [(match.start(), *match.groups()) for match in pages.SCRIPT.finditer(text)]
+    (at,) = (start for start, kind, _ in found if pages.MODULE in kind)
+    assert at < text.index("</head>")
+    files, sources = [], []
+    for _, kind, body in found:
+        if pages.MODULE in kind:
+            parts = [json.loads(body)]
+        elif pages.STATE in kind:
+            parts = [model["state"]["_esm"] for model in json.loads(body)["state"].values()]
+        else:
+            continue
+        for source in parts:
+            files += [part for part in source if isinstance(part, str)]
+            sources.append(SEAM.join(p if isinstance(p, str) else files[p] for p in source))
+    assert len(files) == len(set(files))
+    assert sources[0] == sources[1]
+    bundles = {getattr(widgets, name)._esm for name in widgets.__all__}
+    assert set(map(str, sources)) <= set(map(str, bundles))
 
 
 @pytest.mark.browser

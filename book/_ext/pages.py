@@ -14,6 +14,8 @@ from pathlib import Path
 import snapshots
 import styles
 
+from hydra_lib.widgets._bundle import SEAM
+
 LINK = re.compile(r"[ \t]*<link\b[^>]*>\n?")
 SCRIPT = re.compile(r"[ \t]*<script\b([^>]*)>(.*?)</script>\n?", re.DOTALL)
 NAMED = 'aria-label="Show the pages of this part"'
@@ -22,6 +24,7 @@ RELATIVE = re.compile(r"""url\((["']?)(?!["']|data:|#)""")
 VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>')
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
+MODULE = "application/vnd.hydra.module+json"
 DROPPED = ("fontawesome.js", "design-tabs.js")
 # Only the page of the search needs these; a form on every other page leads there.
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")
@@ -139,6 +142,21 @@ def rebased(path: Path, static: Path, used: set[str]) -> str:
     return before + RELATIVE.sub(rf"url(\g<1>{folder.as_posix()}/", css)
 
 
+def once(source: str, sent: dict[str, int]) -> list[str | int]:
+    """The files of a bundle; one that the page has sent before is its number there, from 0."""
+    files: list[str | int] = []
+    for file in source.split(SEAM):
+        files.append(sent.get(file, file))
+        sent.setdefault(file, len(sent))
+    return files
+
+
+def embedded(value) -> str:
+    """JSON that can stand in a script element."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("</", r"<\/").replace("<!--", r"\u003c!--")
+
+
 def beside_their_views(text: str) -> str:
     """Each widget's state stands before its first view, its style in the head for its still."""
     found = next((one for one in SCRIPT.finditer(text) if STATE in one[1]), None)
@@ -149,14 +167,24 @@ def beside_their_views(text: str) -> str:
     sheets = {model["state"].pop("_css", None) or "": None for model in states.values()}
     text = text.replace("</head>", f"<style>{''.join(sheets)}</style>\n</head>", 1)
 
+    sent: dict[str, int] = {}
+    # The first widget's module is made while the page is still being read: it stands in the head.
+    views = (json.loads(body)["model_id"] for kind, body in SCRIPT.findall(text) if VIEW in kind)
+    first = next((states[model]["state"] for model in views if model in states), {})
+    if "_esm" in first:
+        module = embedded(once(first["_esm"], sent))
+        text = text.replace("</head>", f'<script type="{MODULE}">{module}</script>\n</head>', 1)
+
     def view(match):
         if VIEW not in match[1]:
             return match[0]
         model = json.loads(match[2])["model_id"]
         if model not in states:
             return match[0]
-        state = json.dumps({"state": {model: states.pop(model)}}, ensure_ascii=False)
-        state = state.replace("</", r"<\/").replace("<!--", r"\u003c!--")
+        own = states[model]["state"]
+        if "_esm" in own:
+            own["_esm"] = once(own["_esm"], sent)
+        state = embedded({"state": {model: states.pop(model)}})
         return f'<script type="{STATE}">{state}</script>\n{match[0]}'
 
     return SCRIPT.sub(view, text)

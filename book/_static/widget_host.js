@@ -87,6 +87,11 @@
 
   const shortened = (text) => (text.length > 60 ? `${text.slice(0, 60)}…` : text);
 
+  // A file that several widgets import came with the first of them; from then on it has a number.
+  const files = [];
+  const whole = (parts) => [parts].flat().map((part) =>
+    (typeof part === "number" ? files[part] : files[files.push(part) - 1])).join("\n");
+
   const models = new Map();
   const modules = new Map();
   function load(source) {
@@ -147,16 +152,27 @@
   // Each widget starts as soon as the parser is past it: the end of the page waits for scripts that
   // no widget needs, the largest of them for icons and mathematics.
   const shown = new Set();
+  const read = new Set();
   const FOLLOWS = Node.DOCUMENT_POSITION_FOLLOWING;
   function sweep() {
+    const first = document.querySelector('script[type="application/vnd.hydra.module+json"]');
+    if (first && !read.has(first)) {
+      read.add(first);
+      load(whole(JSON.parse(first.textContent))).catch(() => {}); // said where the widget stands
+    }
     for (const script of scripts("view")) {
       const parsed = document.readyState !== "loading" || script.parentNode.nextSibling;
       if (!parsed || shown.has(script)) continue;
       shown.add(script);
       // A state stands before its view; the next widget's may have come by half.
-      for (const state of scripts("state"))
-        if (state.compareDocumentPosition(script) & FOLLOWS)
-          Object.assign(saved, JSON.parse(state.textContent).state);
+      for (const state of scripts("state")) {
+        if (read.has(state) || !(state.compareDocumentPosition(script) & FOLLOWS)) continue;
+        read.add(state);
+        for (const [id, model] of Object.entries(JSON.parse(state.textContent).state)) {
+          saved[id] = model;
+          if (model.state._esm) model.state._esm = whole(model.state._esm);
+        }
+      }
       show(script).catch((error) => failed(script, error));
     }
   }

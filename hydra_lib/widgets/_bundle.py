@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
+SEAM = "\n/* the next file */\n"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', re.MULTILINE)
 _KERNEL = re.compile(r'^import (\w+) from "\./(\w+\.wgsl)";$', re.MULTILINE)
 
@@ -19,7 +20,8 @@ def bundle(name: str) -> str:
     """The text of ``static/<name>`` with every ``import … from "./…"`` replaced by that file.
 
     All files share one scope afterwards, so two of them that declare the same name are a syntax
-    error in the browser. Raises FileNotFoundError for an import of a missing file.
+    error in the browser. SEAM stands between them, for who would send a file only once. Raises
+    FileNotFoundError for an import of a missing file.
     """
     texts: dict[str, str] = {}
 
@@ -36,4 +38,4 @@ def bundle(name: str) -> str:
         texts[file] = text if file == name else re.sub(r"^export ", "", text, flags=re.MULTILINE)
 
     collect(name)
-    return "\n".join(texts.values())
+    return SEAM.join(texts.values())
