@@ -238,7 +238,7 @@ def test_the_curve_is_the_loss_to_come(widget_page):
 def test_links_and_room(widget_page, width):
     page = widget_page(GradientWidget(), width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    box = page.locator(".hydra-panels")
+    box = page.locator(".hydra-panels", has=page.locator("table"))
     assert box.evaluate("x => x.scrollWidth <= x.clientWidth + 1")
     follow(page, "#gradient.scores=[0,0,8,0,0,0,0]&gradient.target=6")
     wanted = torch.tensor([0.0, 0, 8, 0, 0, 0, 0]).double()
