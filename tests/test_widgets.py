@@ -316,7 +316,7 @@ def test_a_link_followed_just_after_a_change_is_kept(widget_page):
     page.get_by_label("Example").evaluate(
         """(example) => {
             setTimeout(() => { location.hash = "#temperature.tau=0"; }, 200);
-            example.value = [...example.options].find((one) => one.text === "Two ties").value;
+            example.value = [...example.options].find((one) => one.text === "A tie of two").value;
             example.dispatchEvent(new Event("change", { bubbles: true }));
             const end = performance.now() + 400;
             while (performance.now() < end);
@@ -464,7 +464,7 @@ def test_two_widgets_of_one_class_do_not_disturb_each_other(widget_page):
 @browser
 def test_a_link_sets_what_it_names_and_resets_the_rest(widget_page):
     page = widget_page(TemperatureWidget([3, 1, 0.5, 0, -1]), TemperatureWidget([1], name="other"))
-    page.get_by_label("Example").first.select_option("Two ties")
+    page.get_by_label("Example").first.select_option("A tie of two")
     page.get_by_label("or type τ").last.fill("2")
     page.keyboard.press("Enter")
     page.wait_for_url("**#temperature.scores=*&other.tau=2")
@@ -476,7 +476,7 @@ def test_a_link_sets_what_it_names_and_resets_the_rest(widget_page):
     expect(summary(page, "temperature")).to_have_text(told)
     expect(summary(page, "other")).to_contain_text("At τ = 1:")
     page.go_back()
-    expect(page.get_by_label("Example").first).to_have_value("Two ties")
+    expect(page.get_by_label("Example").first).to_have_value("A tie of two")
     expect(summary(page, "temperature")).to_contain_text("At τ = 1:")
     expect(summary(page, "other")).to_contain_text("At τ = 2:")
     follow(page, "#temperature.tau=inf")

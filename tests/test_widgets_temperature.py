@@ -299,7 +299,7 @@ def test_what_stands_there(widget_page):
         ["Temperature τ", "or type τ", "Example"]
     )
     expect(page.get_by_label("Example").locator("option")).to_have_text(
-        ["as given", "One clear winner", "Two ties", "A row of the running mean", "your own"]
+        ["as given", "One clear winner", "A tie of two", "A row of the running mean", "your own"]
     )
     expect(page.locator("caption")).to_have_text(
         "Each state (key): its energy E, its probability p, "
@@ -396,8 +396,8 @@ def test_examples(widget_page):
     page = widget_page(TemperatureWidget([1, 0], tau=0.0))
     example = page.get_by_label("Example")
     expect_setting(page, 0, [1, 0])
-    example.select_option("Two ties")
-    expect_setting(page, 0, [2, 2, 0, -1, -2], "Two ties")
+    example.select_option("A tie of two")
+    expect_setting(page, 0, [2, 2, 0, -1, -2], "A tie of two")
     example.focus()
     press(page, "ArrowDown")
     mean = [0, 0, 0, -math.inf, -math.inf]

@@ -27,7 +27,7 @@ function render({ model, el: root }) {
   row.cells.forEach((cells) => [cells[1], cells[3]].forEach((cell) => cell.classList.add("hydra-bar")));
   row.root.classList.add("hydra-frozen");
   const facts = ["mean, predicted", "mean, measured", "variance, predicted", "variance, measured", "of it within a row",
-    `keys in use, of ${KEYS}`, "size of ∂p/∂s"];
+    `keys in use, of ${KEYS}`, "size of the Jacobian"];
   const compared = table("A score, and this row", facts.length, LANES.length, (i) => facts[i]);
   columnHeads(compared, "", LANES);
   const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", "aria-live": "polite" });

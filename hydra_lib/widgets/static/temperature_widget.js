@@ -5,7 +5,7 @@ import { brief, choice, el, field, follow, line, number, optionOf, slider, svg, 
 
 const EXAMPLES = {
   "One clear winner": [3, 1, 0.5, 0, -1],
-  "Two ties": [2, 2, 0, -1, -2],
+  "A tie of two": [2, 2, 0, -1, -2],
   "A row of the running mean": [0, 0, 0, "-inf", "-inf"],
 };
 const QUANTITIES = {
