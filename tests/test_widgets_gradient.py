@@ -1,5 +1,6 @@
 """The widget of what a row of scores learns: arithmetic against the library, controls, links."""
 
+import json
 import re
 
 import pytest
@@ -224,6 +225,9 @@ def test_the_curve_is_the_loss_to_come(widget_page):
 
     losses, _ = descended(torch.tensor(sure).double(), 1, 201)
     assert curve() == pytest.approx(losses, abs=1e-3)
+    half = next(i for i, loss in enumerate(losses) if loss < losses[0] / 2)
+    told = page.locator(".hydra-summary")
+    expect(told).to_contain_text(f"Loss 0.46, halved by {half} steps. ")
     # Sure and wrong: a plain, then a cliff.
     assert losses[60] > 0.99 * losses[0]
     assert losses[160] < 0.01 * losses[0]
@@ -231,6 +235,12 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     drawn(page)
     losses, _ = descended(torch.zeros(7).double(), 1, 201)
     assert curve() == pytest.approx(losses, abs=1e-3)
+    follow(page, f"#gradient.scores={json.dumps(sure)}&gradient.target=6")
+    losses, _ = descended(torch.tensor(sure).double(), 6, 201)
+    assert losses[200] > losses[0] / 2
+    expect(told).to_contain_text(f"Loss {losses[0]:.3g}, and {losses[200]:.3g} after 200 steps. ")
+    page.get_by_label("slept", exact=True).check()
+    expect(told).to_have_text(re.compile(r"^Loss [^,]*\. "))  # nothing to halve
 
 
 @browser

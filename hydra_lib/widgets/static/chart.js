@@ -32,6 +32,12 @@ export function ticks({ low, high, log }, count) {
     .filter((x) => x >= low);
 }
 
+/** Of stops along an axis, each `{ at }`, the one closest to a place. */
+export function closest(stops, place) {
+  const away = ({ at }) => Math.abs(at - place);
+  return stops.reduce((best, stop) => (away(stop) < away(best) ? stop : best));
+}
+
 /** Places moved as little as needed so that neighbours are `gap` apart, all within [low, high]. */
 export function apart(places, gap, low, high) {
   const order = places.map((_, i) => i).sort((a, b) => places[a] - places[b]);

@@ -1,4 +1,4 @@
-import { scale, ticks } from "./chart.js";
+import { closest, scale, ticks } from "./chart.js";
 import { divisors, headsOverRanks, prefixed, refused, seconds, speedups } from "./costs.js";
 import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
@@ -120,10 +120,7 @@ function speedup(choose) {
   const handle = svg("circle", { class: "hydra-handle", r: 22 });
   const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, drawn, dot, handle);
   let stops = [];
-  grab(handle, plot, (across) => {
-    const far = stops.map(({ at }) => Math.abs(at - across * WIDTH));
-    choose(stops[far.indexOf(Math.min(...far))].ranks);
-  });
+  grab(handle, plot, (across) => choose(closest(stops, across * WIDTH).ranks));
   const root = el("figure", { class: "hydra-figure hydra-plot hydra-wide" }, caption, plot);
   const draw = (points, chosen) => {
     const most = points.at(-1).ranks;

@@ -1,4 +1,4 @@
-import { axisOf, scale } from "./chart.js";
+import { axisOf, closest, scale } from "./chart.js";
 import { drawLines, drawRoof, HEIGHT, quantity, WIDTH } from "./explorer_chart.js";
 import {
   CHOICES, compared, percent, placeOf, provenance, sentence, SPEED, three, TIME, timeText, unitFor, view,
@@ -54,8 +54,7 @@ function render({ model, el: root }) {
 
   let stops = [];
   grab(handle, picture, (x) => {
-    const away = ({ at }) => Math.abs(at - x * WIDTH);
-    const { value } = stops.reduce((best, stop) => (away(stop) < away(best) ? stop : best));
+    const { value } = closest(stops, x * WIDTH);
     const axis = view(records, asked()).taken.chart;
     if (value !== view(records, asked()).taken[axis]) change(axis, String(value));
   });

@@ -9,6 +9,7 @@ import {
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
 const ARCS = 120; // heights in the picture: of the arcs,
 const PUSH = 30; // and of the largest push, up or down
+const LEARNT = 0.005; // a loss so small leaves little to learn
 const AHEAD = 200; // steps of which the loss is drawn
 const [WIDTH, HEIGHT] = [340, 120]; // of that curve
 const [LEFT, RIGHT, TOP, BOTTOM] = [40, WIDTH - 12, 8, HEIGHT - 22];
@@ -83,7 +84,7 @@ function render({ model, el: root }) {
   const furthest = Math.max(...values.flatMap((u) => values.map((v) => squared(u, v))));
   const widest = { 2: furthest, 3: (4 / 27) * furthest };
   const ahead = curve(furthest / 2);
-  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:5;--narrow:5", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, target.root),
@@ -115,10 +116,11 @@ function render({ model, el: root }) {
         cells[place].classList.toggle("hydra-less", value < 0);
       }
     });
-    ahead.draw(after(AHEAD + 1).losses);
+    const { losses } = after(AHEAD + 1);
+    ahead.draw(losses);
     const strongest = Math.max(...push.map(Math.abs));
     const rising = words[push.indexOf(Math.max(...push))];
-    summary.textContent = `Loss ${brief(loss)}. `
+    summary.textContent = `Loss ${brief(loss)}${loss > LEARNT ? halved(losses) : ""}. `
       + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
         : `The step would raise “${rising}” most. What some scores gain others lose: the pushes sum to 0.`);
   });
@@ -143,9 +145,16 @@ function curve(most) {
   return { root: el("figure", { class: "hydra-figure hydra-plot" }, caption, plot), draw };
 }
 
+/** How far the curve falls, in words. */
+function halved(losses) {
+  const steps = losses.findIndex((loss) => loss < losses[0] / 2);
+  return steps < 0 ? `, and ${brief(losses[AHEAD])} after ${AHEAD} steps`
+    : `, halved by ${steps} step${steps > 1 ? "s" : ""}`;
+}
+
 /** Why a row hardly learns: it is there, or looks at one word, or at words that lie no nearer. */
 function whyNot(loss, largest) {
-  if (loss <= 0.005) return "there is little left to learn.";
+  if (loss <= LEARNT) return "there is little left to learn.";
   return largest > 0.95 ? "the row is sure, and wrong, and hardly learns."
     : "no word that the row looks at lies much further towards the target.";
 }
