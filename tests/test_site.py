@@ -16,8 +16,7 @@ PAGES = PAGES or ["index.html"]
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["http", "file"])
+@pytest.mark.parametrize(("kind", "scheme"), [("http", "dark"), ("file", "light")])
 @pytest.mark.parametrize("page", ["index.html", "search.html", *PAGES])
 def test_page_is_silent_and_asks_nobody(open_page, site, page, kind, scheme):
     opened = open_page(site[kind] + page, scheme=scheme)
@@ -26,6 +25,9 @@ def test_page_is_silent_and_asks_nobody(open_page, site, page, kind, scheme):
     if opened.locator(".math").count():
         expect(opened.locator("mjx-container").first).to_be_attached()
         expect(opened.locator("mjx-merror")).to_have_count(0)
+    other = {"dark": "light", "light": "dark"}[scheme]
+    opened.emulate_media(color_scheme=other)
+    expect(opened.locator(f"html[data-theme={other}]")).to_be_attached()
 
 
 @pytest.mark.parametrize("page", PAGES)

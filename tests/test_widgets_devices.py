@@ -14,6 +14,7 @@ from tests.conftest import (
     drag,
     expect_refused,
     expect_table,
+    follow,
     in_javascript,
     middle,
     numbers,
@@ -180,10 +181,16 @@ def test_controls_by_keyboard_and_pointer(widget_page):
 def test_the_dot_is_dragged_from_rank_to_rank(widget_page):
     page = widget_page(small(), width=360)
     handle = page.locator(".hydra-handle")
+    second = middle(handle)[0]
     pull(page, handle, 500)
     expect_setting(page, **FOUR)
-    pull(page, handle, -20)
+    apart = middle(handle)[0] - second
+    pull(page, handle, -0.4 * apart)
     expect_setting(page, **FOUR)
+    pull(page, handle, -0.6 * apart)
+    expect_setting(page, **TWO)
+    pull(page, handle, 0.4 * apart)
+    expect_setting(page, **TWO)
     pull(page, handle, -500)
     expect_setting(page, **ONE)
     x, y = middle(handle)
@@ -282,9 +289,10 @@ def test_nothing_moves_while_heads_are_dealt(widget_page, width):
 
 
 @browser
-@pytest.mark.parametrize("asked", ["ranks=0", "T=1.5", "rate=-1", "bandwidth=1e5", "name=x"])
-def test_a_link_that_makes_no_sense_is_told_so(widget_page, asked):
-    page = widget_page(small(), fragment=f"#devices.{asked}")
-    expect_refused(page, "devices", asked)
-    expect_setting(page, **TWO)
-    assert re.search("hydra", page.locator("[data-ready=devices]").get_attribute("class"))
+def test_a_link_that_makes_no_sense_is_told_so(widget_page):
+    page = widget_page(small())
+    for asked in ["ranks=0", "T=1.5", "rate=-1", "bandwidth=1e5", "name=x"]:
+        follow(page, f"#devices.{asked}")
+        expect_refused(page, "devices", asked)
+        expect_setting(page, **TWO)
+        assert re.search("hydra", page.locator("[data-ready=devices]").get_attribute("class"))
