@@ -218,6 +218,7 @@ CHAPTER_02 = {
             (4, "share"),
             (80, "per cent"),
             (float("nan"), "nan"),
+            (0.79999, "0.79999 is not it"),
         ],
     ),
     "masking.strictly_before": (
@@ -299,6 +300,10 @@ CHAPTER_02 = {
             (lambda s, m: s.exp() * m / (s.exp() * m).sum(), "everything"),
             (lambda s, m: s.exp() * m / (s.exp() * m).sum(-1), "keepdim"),
             (lambda s, m: soft(s[m]), "shape"),
+            (lambda s, m: soft(s).masked_fill(~m, -INF), "masked after the softmax"),
+            (lambda s, m: soft(soft(s).masked_fill(~m, -INF)), "entry [1, 0]"),
+            (lambda s, m: soft(s.masked_fill(~m, -INF)).log(), "logarithms"),
+            (lambda s, m: s.exp() * m / ((s.exp() * m).sum(-1, keepdim=True) + 1e-4), "to 0.9999"),
             (lambda s, m: soft(s.masked_fill(~m, 0)) * m, "zero for −∞"),
             (lambda s, m: soft(s.masked_fill(~m.T, -INF)), "transpose"),
             (lambda s, m: torch.where(m, soft(s), 0.0), "sum to 1"),
@@ -469,6 +474,8 @@ CHAPTER_03 = {
             ([0.4, 0.6], "three probabilities"),
             (soft(-tensor([0.0, 1.0, 2.0])), "mean energy"),
             ([1 / 3] * 3, "mean energy"),
+            ([0.5543, 0.2915, 0.1543], "they sum to 1.0001"),
+            ([0.54999, 0.3, 0.15001], "its mean energy is 0.60002, not 0.6"),
         ],
     ),
 }
@@ -634,6 +641,9 @@ CHAPTER_05 = {
             ([1, 0, 0], "causal"),
             ([0.5, 0, 0.5], "e^0"),
             ([0.33, 0.33, 0.33], "equally"),
+            (soft(tensor([2.0, 0.0, 2.0]) / 3**0.5), "√3"),
+            (soft(tensor([2.0, 0.0, 2.0]) / 3), "divided by 3"),
+            ([0.4, 0.2, 0.4], "powers of 2"),
             ([42, 16, 42], "per cent"),
             ([0.21, 0.08, 0.21], "after the softmax"),
             ([0.42, 0.16], "shape"),
@@ -715,6 +725,9 @@ CHAPTER_05 = {
             (lambda out, order: out[order.argsort()], "inverse"),
             (lambda out, order: torch.empty_like(out).index_copy_(0, order, out), "inverse"),
             (lambda out, order: out.flip(0), "reverse"),
+            (lambda out, order: out[order][order], "the right rows, in another order"),
+            (lambda out, order: out[order].flip(0), "the right rows, in another order"),
+            (lambda out, order: out.roll(1, 0), "the right rows, in another order"),
             (lambda out, order: out[:, order], "columns"),
             (lambda out, order: out.sort(0).values, "sort"),
             (lambda out, order: out.mean(0).expand(len(out), -1), ("mean", "alike")),
@@ -1086,6 +1099,10 @@ CHAPTER_07 = {
             (math.exp(FLOOR), "perplexity"),
             (math.log(24), "name"),
             (3.0, ("entropy", "group")),
+            (0.06 * math.log(8 / 0.06) + 0.94 * math.log(24), "for words"),
+            (0.06 * math.log(8) + 0.94 * math.log(24 / 0.94), "for names"),
+            (3.3, "take more digits"),
+            (3.35, ("close, but not close enough",)),
         ],
     ),
     "learned.previous_score": (
@@ -1133,8 +1150,9 @@ CHAPTER_07 = {
             (25 / 48, "itself"),
             (13 / 36, "T = 4"),
             (0.29, "T = 6"),
-            (0.31, ("close", "digits")),
-            (0.33, ("close", "digits")),
+            (0.31, "close, but not close enough"),
+            (0.3, "take more digits"),
+            (1 / 3, "mean number of keys"),
         ],
     ),
     "learned.induction_targets": (
@@ -1313,7 +1331,7 @@ CHAPTER_08 = {
         ],
         [
             (lambda s, z: (s - z[:, None]).exp(), "zeros"),
-            (lambda s, z: s.exp() / z.exp()[:, None], "zeros"),
+            (lambda s, z: s.exp() / z.exp()[:, None], "0 / 0"),
             (lambda s, z: soft(s), "by itself"),
             (lambda s, z: soft(s).nan_to_num(), "by itself"),
             (lambda s, z: hydra.probabilities(s), "by itself"),
@@ -1332,6 +1350,7 @@ CHAPTER_08 = {
             (5 * PRODUCT, "backward pass alone"),
             (4 * PRODUCT, "backward pass alone"),
             (7 * PRODUCT // 2, "two operations"),
+            (1.127e10, "take more digits"),
             (2 * PRODUCT, "forward pass alone"),
             (12 * 7 * PRODUCT, "12"),
             (7 * PRODUCT / 12, "one head"),
@@ -1343,6 +1362,7 @@ CHAPTER_08 = {
         [5000, 5000.0, tensor(5000), 5 * 10**3, np.float32(5000)],
         [
             (2500, "T²"),
+            (2500.5, "T²"),
             (12 * 5000, "cancel"),
             (5000**2, "log Z"),
             (1 / 5000, "upside down"),
@@ -1615,6 +1635,27 @@ def never_launched(stream):
     return stream.clock() - start
 
 
+def warmed_up_unwaited(stream):
+    stream.synchronize()
+    stream.launch()
+    return unprepared(stream)
+
+
+def looks_once(stream):
+    stream.synchronize()
+    stream.launch()
+    stream.synchronize()
+    return stream.clock()
+
+
+def launched_first(stream):
+    stream.synchronize()
+    stream.launch()
+    start = stream.clock()
+    stream.synchronize()
+    return stream.clock() - start
+
+
 def timed_without_return(stream):
     fair(stream)
 
@@ -1750,14 +1791,17 @@ CHAPTER_10 = {
         [
             (launch_only, "launch"),
             (many(1, before=False, after=False), "launch"),
-            (unprepared, "somebody else"),
+            (unprepared, "queued before"),
+            (warmed_up_unwaited, "queued before"),
+            (looks_once, "two looks"),
+            (launched_first, "launched before the clock started"),
             (stops_too_early, "launch"),
             (many(10, after=False), "launch"),
-            (many(10, before=False), "somebody else"),
+            (many(10, before=False), "queued before"),
             (many(10, divide=False), "divide"),
             (negative, "negative"),
             (in_milliseconds, "unit"),
-            (starts_too_late, "no time"),
+            (starts_too_late, "launched before the clock started"),
             (never_launched, "nothing was launched"),
             (timed_without_return, "return"),
             (0.003, "function"),
@@ -1830,6 +1874,16 @@ CHAPTER_10 = {
                 ("transpose", "shape"),
             ),
             (lambda i, j, m, n, T: zeros(m, n), "whatever was given"),
+            (
+                lambda i, j, m, n, T: ones(m, n).tril(abs(i - j)).bool() & (arange(j, j + n) < T),
+                "should not be",
+            ),
+            (
+                lambda i, j, m, n, T: (
+                    (ones(m, n).tril() if i == j else ones(m, n)).bool() & (arange(j, j + n) < T)
+                ),
+                "should not be",
+            ),
         ],
     ),
     "timing.merged": (
@@ -1845,6 +1899,7 @@ CHAPTER_10 = {
             (merged_larger, "lost"),
             (lambda *parts: parts[:3], ("lost", "second tile")),
             (lambda *parts: merged(*parts)[2], "three"),
+            (lambda *parts: merged(*parts)[::-1], "the right numbers, in another order"),
             (lambda m1, l1, o1, m2, l2, o2: (m1, l1, o1, m2), "three"),
         ],
     ),
@@ -1912,6 +1967,16 @@ def unguarded(m, l, o):
     return (fade[..., None] * o).sum(0) / (fade * l).sum(0)[:, None]
 
 
+def half_guarded(m, l, o):
+    top = m.amax(0)
+    return ranks_from(m, l, o, torch.where(top == -INF, 0.0, top))
+
+
+def ranks_from(m, l, o, top):
+    fade = (m - top).exp()
+    return (fade[..., None] * o).sum(0) / (fade * l).sum(0)[:, None]
+
+
 def kv_by_loop(rank, ranks, n_heads, n_kv):
     found = []
     for head in range(n_heads):
@@ -1974,6 +2039,7 @@ CHAPTER_11 = {
                 "W_O is missing",
             ),
             (lambda x, W, ranks: x @ W.reshape(len(x), -1, W.shape[-1]), "a head"),
+            (lambda x, W, ranks: torch.stack(list(by_rank(x, W, ranks))).flip(0), "in reverse"),
             (lambda x, W, ranks: [hydra.merge_heads(x) @ W] * ranks, "everything"),
             (by_rank(ones(2, 3, 1).double(), eye(2).double(), 2), "function"),
         ],
@@ -2005,7 +2071,12 @@ CHAPTER_11 = {
             lambda m, l, o: torch.nan_to_num(unguarded(m, l, o)),
         ],
         [
-            (unguarded, "not a number"),
+            (unguarded, "0 / 0"),
+            (half_guarded, "0 / 0"),
+            (lambda m, l, o: ranks_from(m, l, o, zeros(4)), "overflows"),
+            (lambda m, l, o: ranks_from(m, l, o, zeros(4)).nan_to_num(), ("overflows", "for m =")),
+            (lambda m, l, o: ranks_from(m, l, o, m.max()), "one maximum for all"),
+            (lambda m, l, o: ranks_from(m, l, o, m.max()).nan_to_num(), "one maximum for all"),
             (lambda m, l, o: o.sum(0) / l.sum(0)[:, None], "own maximum"),
             (lambda m, l, o: torch.nan_to_num(o.sum(0) / l.sum(0)[:, None]), "own maximum"),
             (lambda m, l, o: (o / l[..., None]).mean(0), "mean"),
@@ -2050,6 +2121,10 @@ CHAPTER_11 = {
             (lambda r, P, h, n: list(range(n)), "all of them"),
             (lambda r, P, h, n: (own_heads(r, P, h) // n).unique(), "n_heads / n_kv"),
             (lambda r, P, h, n: [r], "that is the rank"),
+            (
+                lambda r, P, h, n: kv_by_loop(r, P, h, n)[::-1],
+                "the right numbers, in another order",
+            ),
             (lambda r, P, h, n: (arange(h // P) // (h // n)).unique(), "rank 0"),
             ([0], "function"),
         ],

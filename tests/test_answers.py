@@ -28,7 +28,7 @@ IN_PYTHON_ONLY = {
 
 def judged(name, typed):
     """What the page says of each list of typed texts."""
-    facts = json.loads(answers.written(ASKED[name].facts | {"close": answers.CLOSE}))
+    facts = json.loads(answers.written(ASKED[name].facts))
     source = SOURCE + "export { answers };"
     expression = f"m.answers.judged({json.dumps(facts)}, c.map(m.answers.typed))"
     return json.loads(in_node(source, expression, typed))
@@ -148,7 +148,7 @@ def test_every_such_question_stands_in_its_page():
     found = re.findall(
         r'<form class="answer".*?<script type="application/json">(.*?)</script>', text, re.DOTALL
     )
-    wanted = [answers.written(c.facts | {"close": answers.CLOSE}) for c in ASKED.values()]
+    wanted = [answers.written(c.facts) for c in ASKED.values()]
     assert sorted(found) == sorted(wanted)
 
 

@@ -243,7 +243,10 @@ def shares(x):
         (lambda x: x / x.sum(), "a row must sum to 1; one of yours sums to 0.3333"),
         (lambda x: x.sum(), "one number came out: that is a sum or a mean over everything"),
         (lambda x: shares_of(x).T, "that is the transpose: rows and columns are swapped"),
-        (lambda x: shares_of(x).T.reshape(2, 3), "the right numbers in the wrong places: "),
+        (
+            lambda x: shares_of(x).T.reshape(2, 3),
+            "the right numbers in the wrong places, as when a transpose",
+        ),
     ],
 )
 def test_what_any_weights_are_told(answer, said):
@@ -260,9 +263,34 @@ def test_axes_in_another_order():
     assert cube(lambda x: x.permute(2, 0, 1)).says == said
 
 
+def test_rows_in_another_order():
+    rows = function([(torch.arange(15.0).reshape(3, 5),)])(lambda x: x)
+    for order in ([1, 2, 0], [2, 1, 0]):
+        assert rows(lambda x, o=order: x[o]).says == "the right rows, in another order"
+    # A row twice is no order of the rows, and numbers that changed their rows are none either.
+    assert "order" not in rows(lambda x: x[[0, 0, 1]]).says
+    assert "wrong places" in rows(lambda x: x.flip(1)).says
+
+
+def test_infinities_hide_no_difference():
+    filled = function(
+        [(torch.tensor([[1.0, -torch.inf], [3.0, 4.0]]),)],
+        mistakes=[(lambda x: x + 1, "one more")],
+    )(lambda x: x)
+    assert filled(lambda x: x + 1).says == "one more"
+    assert filled(lambda x: x + 2).says != "one more"
+
+
+def test_what_is_told_differs_from_what_is_right():
+    assert six(5.9999).says == "5.9999 is not it"
+    assert six(6.0004).says == "6.0004 is not it"
+    assert "one of yours sums to 0.9999" in shares(lambda x: shares_of(x) - 5e-5).says
+
+
 def test_a_rounded_value_has_its_tolerance():
     assert third(0.33)
-    assert third(0.34).says == "close, but not close enough: take more digits"
+    assert third(0.34).says == "close, but not close enough"
+    assert third(0.3).says == "close, but not close enough: take more digits"
     assert third(0.5).says == "half"
     assert not third(float("nan"))
 
@@ -401,3 +429,9 @@ def test_the_softmax_is_not_its_own_rival():
 def test_a_split_without_permute_is_told_which_number_went_where():
     said = heads.split(lambda x, h: x.reshape(h, len(x), -1)).says
     assert "head 1 at position 0 holds entry 4 of token 1" in said  # token 1 of width 6 begins at 6
+
+
+def test_a_matrix_made_elsewhere_is_not_seen_and_that_is_said():
+    made = CHECKS["backward.delta"](lambda g, o: (g.numpy() @ o.numpy().T).diagonal())
+    assert made.says == "Right. A (7, 7) matrix on the way would be seen in torch's functions only."
+    assert CHECKS["backward.delta"](lambda g, o: (g * o).sum(-1)).says == "Right."

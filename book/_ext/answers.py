@@ -12,8 +12,6 @@ from importlib import import_module
 
 from docutils import nodes
 
-from hydra_lib.exercises.compare import CLOSE
-
 CHECKS = re.compile(r"^from hydra_lib\.exercises import (\w+) as exercises$", re.MULTILINE)
 ASKS = re.compile(r"^exercises\.(\w+)\(", re.MULTILINE)
 FORM = """<form class="answer" novalidate>
@@ -52,7 +50,7 @@ def written(facts: dict) -> str:
 
 
 def form(facts: dict) -> str:
-    return FORM.format(facts=written(facts | {"close": CLOSE}), fields=fields(facts))
+    return FORM.format(facts=written(facts), fields=fields(facts))
 
 
 def ask(app, doctree, docname):

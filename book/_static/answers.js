@@ -41,12 +41,17 @@ const answers = (() => {
     return tokens.length ? refuse() : x;
   }
 
-  /** As Python writes f"{x:.4g}". */
-  function general(x) {
+  /** As Python writes f"{x:.4g}", with as many digits. */
+  function general(x, digits) {
     if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
-    const [mantissa, exponent] = x.toExponential(3).split("e").map(Number);
-    if (x === 0 || (exponent >= -4 && exponent < 4)) return String(Number(x.toPrecision(4)));
+    const [mantissa, exponent] = x.toExponential(digits - 1).split("e").map(Number);
+    if (x === 0 || (exponent >= -4 && exponent < digits)) return String(Number(x.toPrecision(digits)));
     return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  }
+
+  /** A number in four digits, or in ten where four would show the other one. */
+  function toldApart(x, other) {
+    return general(x, general(x, 4) === general(other, 4) ? 10 : 4);
   }
 
   /** What differs, in words; null where nothing does. */
@@ -55,8 +60,15 @@ const answers = (() => {
     const tolerance = within ?? 1e-5 * (largest || 1);
     const at = got.findIndex((x, i) => x !== expected[i] && !(Math.abs(x - expected[i]) <= tolerance));
     if (at < 0) return null;
-    const said = general(got[at]);
+    const said = toldApart(got[at], expected[at]);
     return got.length === 1 ? `${said} is not it` : `entry [${at}] is ${said}, and should not be`;
+  }
+
+  /** Whether it is the right answer, rounded to `fewest` digits or more. */
+  function rounded(got, expected, fewest) {
+    const near = (x, y) => Math.abs(x - y) <= 1e-6 * Math.max(Math.abs(x), Math.abs(y));
+    const digits = [1, 2, 3, 4, 5, 6, 7, 8].slice(fewest - 1);
+    return digits.some((d) => got.every((x, i) => near(x, Number(expected[i].toPrecision(d)))));
   }
 
   /** A verdict on the options that were chosen. */
@@ -77,7 +89,8 @@ const answers = (() => {
     const known = facts.mistakes.find(([m]) => difference(got, m.map(Number), within) === null);
     if (known) return { right: false, says: known[1] };
     const close = within && difference(got, expected, 20 * within) === null;
-    return { right: false, says: close ? facts.close : wrong };
+    const fewer = rounded(got, expected, within ? 1 : 3) && (close || !within);
+    return { right: false, says: fewer ? facts.digits : close ? facts.close : wrong };
   }
 
   return { typed, judged };

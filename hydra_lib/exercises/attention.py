@@ -24,6 +24,8 @@ def _softmax(scores, dim: int = -1):
     mistakes=[
         (_softmax([2.0, 0.0, 2.0]), "the scores were not divided by √d_k = 2"),
         (_softmax([0.5, 0.0, 0.5]), "divided by d_k, or by √d_k twice: the temperature is √d_k"),
+        (_softmax([2 / 3**0.5, 0.0, 2 / 3**0.5]), "divided by √3, by the keys: √d_k is 2"),
+        ([0.4, 0.2, 0.4], "divided by 3, where √d_k is 2, or powers of 2, where e is the base"),
         ([1.0, 0.0, 1.0], "those are the scaled scores: the softmax is missing"),
         ([2.0, 0.0, 2.0], "those are the scores: the scaling and the softmax are missing"),
         ([1.0, 0.0, 0.0], "that is with the causal mask; asked is without"),

@@ -11,6 +11,7 @@ published page asks the same questions without a kernel, and judges by the same 
 import copy
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -18,12 +19,13 @@ import torch
 
 from hydra_lib.exercises.differences import difference, pattern, text
 from hydra_lib.exercises.reader import Wrong, call, kind, numbers, require_function
-from hydra_lib.exercises.verdict import check
+from hydra_lib.exercises.verdict import Verdict, check
 from hydra_lib.exercises.watch import Call
 
-__all__ = ["CLOSE", "Tried", "choice", "function", "value"]
+__all__ = ["Tried", "choice", "function", "value"]
 
-CLOSE = "close, but not close enough: take more digits"
+CLOSE = "close, but not close enough"
+DIGITS = f"{CLOSE}: take more digits"
 
 
 def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = None):
@@ -40,18 +42,33 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
                 if difference(got, numbers(mistake), within) is None:
                     raise Wrong(sentence, wrong.expected)
             if within and difference(got, expected, 20 * within) is None:
-                raise Wrong(CLOSE, wrong.expected)
+                raise Wrong(DIGITS if _rounded(got, expected, 1) else CLOSE, wrong.expected)
+            if not within and _rounded(got, expected, 3):
+                raise Wrong(DIGITS, wrong.expected)
             raise wrong
 
         test.mistakes = mistakes  # tests see to it that each is reached
         test.facts = {
             "right": numbers(right()).flatten().tolist(),
             "within": within,
+            "close": CLOSE,
+            "digits": DIGITS,
             "mistakes": [(numbers(m).flatten().tolist(), sentence) for m, sentence in mistakes],
         }
         return check(test)
 
     return decorate
+
+
+def _rounded(got: torch.Tensor, expected: torch.Tensor, fewest: int) -> bool:
+    """Is it the right answer, rounded to ``fewest`` digits or more?"""
+    if got.numel() != expected.numel():
+        return False
+    pairs = list(zip(got.flatten().tolist(), expected.flatten().tolist(), strict=True))
+    return any(
+        all(math.isclose(g, float(f"{e:.{digits}g}"), rel_tol=1e-6) for g, e in pairs)
+        for digits in range(fewest, 9)
+    )
 
 
 def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes: Sequence = ()):
@@ -89,26 +106,26 @@ def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes:
 def function(
     cases: Sequence[tuple],
     mistakes: Sequence[tuple[Callable, str | Callable]] = (),
-    look: Callable[["Tried", tuple], str | None] | None = None,
+    look: Callable[["Tried", tuple], str | Verdict | None] | None = None,
     read: Callable[[object], torch.Tensor] = numbers,
 ):
     """Make ``right(*case)`` into a check of functions, tried on all cases.
 
-    ``look(tried, case)`` may refuse a call whose numbers are right. ``read`` makes a tensor of what
-    a function returns.
+    ``look(tried, case)`` may refuse a call whose numbers are right, or say more of it. ``read``
+    makes a tensor of what a function returns.
     """
 
     def decorate(right):
         @functools.wraps(right)
-        def test(answer) -> str | None:
+        def test(answer) -> str | Verdict | None:
             require_function(answer, right)
             tried = _in_some_form(answer, cases, read)
             got = [call.got for call in tried]
             expected = [read(right(*_copies(case))) for case in cases]
             failed = [i for i, e in enumerate(expected) if _differ(got[i], e)]
             if not failed:
-                found = (look(call, case) for call, case in zip(tried, cases, strict=True) if look)
-                return next(filter(None, found), None)
+                said = [look(*pair) for pair in zip(tried, cases, strict=True)] if look else []
+                return next((verdict for verdict in said if verdict), None)
             for mistake, sentence in mistakes:
                 known = (Tried(mistake, case, read).got for case in cases)  # as far as needed
                 if (first := _agree(got, known, failed)) is not None:
@@ -176,9 +193,10 @@ def _differ(got, expected: torch.Tensor) -> bool:
 
 def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
     """The same shape and numbers, NaN in the same places."""
-    if one.shape != other.shape or not torch.equal(one.isnan(), other.isnan()):
+    known = ~one.isnan()
+    if one.shape != other.shape or not torch.equal(known, ~other.isnan()):
         return False
-    return difference(one.nan_to_num(), other.nan_to_num()) is None
+    return difference(one[known], other[known]) is None
 
 
 def _agree(got: list, known: Iterable, failed: list[int]) -> int | None:

@@ -63,6 +63,7 @@ _FLAT = "reshape without a transpose mixes positions: merge the rank's heads"
     _sum_parts(),
     mistakes=[
         (lambda x, W, r: _of_ranks(x, W, r).sum(0), "that is the sum: the all-reduce comes later"),
+        (lambda x, W, r: _of_ranks(x, W, r).flip(0), "the ranks stand in reverse"),
         (
             lambda x, W, r: torch.stack(
                 [heads.merge_heads(x) @ part for part in W.chunk(r, dim=1)]
@@ -129,20 +130,22 @@ def bytes_sent(size, ranks):
 
 
 def _found() -> list[tuple]:
-    """m, l and o of three ranks; one found nothing for one query, and none for the last."""
+    """m, l and o of three ranks: as they come; so large that e^m is no number; with -inf, where
+    one found nothing for one query, and none for the last."""
     generator = torch.Generator().manual_seed(12)
     m = 3 * torch.randn(3, 4, generator=generator, dtype=torch.float64)
     l = 1 + torch.rand(3, 4, generator=generator, dtype=torch.float64)
     o = torch.randn(3, 4, 2, generator=generator, dtype=torch.float64)
     nobody = torch.zeros(3, 4).bool()
     plain = (m.clone(), l.clone(), o.clone())
+    large = (m + torch.tensor([0.0, 800.0, 0.0, 0.0]), l.clone(), o.clone())
     nobody[1, 2] = nobody[:, 3] = True
     m[nobody], l[nobody], o[nobody] = -torch.inf, 0.0, 0.0
-    return [plain, (m, l, o)]
+    return [plain, large, (m, l, o)]
 
 
-def _merged_ranks(m, l, o, guard=True):
-    top = m.amax(0)
+def _merged_ranks(m, l, o, guard=True, top=None):
+    top = m.amax(0) if top is None else top
     if guard:
         top = top.masked_fill(top == -torch.inf, 0.0)
     fade = (m - top).exp()
@@ -165,7 +168,21 @@ def _means(m, l, o):
     mistakes=[
         (
             lambda m, l, o: _merged_ranks(m, l, o, guard=False),
-            "−∞ − (−∞) is not a number: a query for which nobody has a key gets zeros",
+            "a query for which nobody has a key gets zeros; −∞ − (−∞) and 0 / 0 are no numbers",
+        ),
+        *(
+            (
+                lambda m, l, o, guard=guard: _merged_ranks(m, l, o, guard, torch.zeros(4)),
+                "e^m itself overflows where m is large: bring all to the common maximum first",
+            )
+            for guard in (True, False)
+        ),
+        *(
+            (
+                lambda m, l, o, guard=guard: _merged_ranks(m, l, o, guard, m.max().expand(4)),
+                "one maximum for all queries leaves some with nothing: each has its own",
+            )
+            for guard in (True, False)
         ),
         (
             _plain_sum,

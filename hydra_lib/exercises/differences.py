@@ -8,7 +8,7 @@ import torch
 
 from hydra_lib.exercises.reader import Wrong
 
-__all__ = ["difference", "pattern", "text"]
+__all__ = ["difference", "pattern", "text", "told_apart"]
 
 
 def difference(got: torch.Tensor, expected: torch.Tensor, within: float | None = None):
@@ -29,9 +29,15 @@ def difference(got: torch.Tensor, expected: torch.Tensor, within: float | None =
     if near.all():
         return None
     where = tuple((~near).nonzero()[0].tolist())
-    said = f"{got[where].item():.4g}"
+    said = told_apart(got[where].item(), expected[where].item())
     says = f"entry {list(where)} is {said}, and should not be" if where else f"{said} is not it"
     return Wrong(says, text(expected))
+
+
+def told_apart(number: float, other: float) -> str:
+    """A number in four digits, or in ten where four would show the other one."""
+    short = f"{number:.4g}"
+    return short if short != f"{other:.4g}" else f"{number:.10g}"
 
 
 def pattern(got: list, expected: list[torch.Tensor]) -> str | None:
@@ -61,10 +67,20 @@ def pattern(got: list, expected: list[torch.Tensor]) -> str | None:
     if not everywhere(lambda g, e: g.shape == e.shape):
         return None
     if not binary and everywhere(lambda g, e: difference(_sorted(g), _sorted(e)) is None):
-        return "the right numbers in the wrong places: a transpose is missing, or one too many"
+        if everywhere(_other_order):
+            rows = "numbers" if all(e.ndim == 1 for e in expected) else "rows"
+            return f"the right {rows}, in another order"
+        return "the right numbers in the wrong places, as when a transpose is missing"
     return _in_numbers(*(torch.cat([t.flatten() for t in ts]) for ts in (got, expected))) or (
         _in_rows(pairs)
     )
+
+
+def _other_order(got: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Are the same parts there along the first axis?"""
+    far = (got.flatten(1) if got.ndim > 1 else got[:, None])[:, None]
+    near = torch.isclose(far, expected.reshape(1, len(expected), -1), rtol=0.0, atol=1e-5).all(-1)
+    return bool(near.any(0).all() and near.any(1).all())
 
 
 def _in_numbers(got: torch.Tensor, expected: torch.Tensor) -> str | None:
@@ -88,9 +104,9 @@ def _in_rows(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> str | None:
             return says
     sums = torch.cat([g.sum(-1).flatten() for g, _ in pairs])
     wrong = sums[~torch.isclose(sums, torch.ones_like(sums), atol=1e-5)]
-    return (
-        f"a row must sum to 1; one of yours sums to {wrong[0].item():.4g}" if len(wrong) else None
-    )
+    if not len(wrong):
+        return None
+    return f"a row must sum to 1; one of yours sums to {told_apart(wrong[0].item(), 1.0)}"
 
 
 def _ones(sums: torch.Tensor) -> bool:

@@ -270,7 +270,7 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
         ),
         (
             lambda q, k, v, n: torch.softmax(_scores(q, k), -1) * _real(q, n)[:, None, None] @ v,
-            "masked after the softmax: the weights no longer sum to 1",
+            "the padding had its share in the softmax, and what is left does not sum to 1",
         ),
         (
             _by_mask(lambda m: m[:, None, None] & masking.causal_mask(m.shape[-1])),

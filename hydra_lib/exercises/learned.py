@@ -32,6 +32,14 @@ _CHOICE = -_NAMES * math.log(_NAMES) - _WORDS * math.log(_WORDS)
         (_FLOOR - _CHOICE, "the choice between name and word costs something too"),
         (_CHOICE, "that is the choice between name and word alone: which one is open too"),
         (-_FLOOR, "the sign is the other way round: a loss is −log p"),
+        (
+            _FLOOR + _WORDS * math.log(_WORDS),
+            "a certain word has probability 0.94 / 24: for words the 0.94 is missing",
+        ),
+        (
+            _FLOOR + _NAMES * math.log(_NAMES),
+            "a certain name has probability 0.06 / 8: for names the 0.06 is missing",
+        ),
         (math.exp(_FLOOR), "that is the perplexity; asked is the loss"),
         (math.log(24), "that is a word, if it is one; a name may come too"),
         (_FLOOR - 2 * _CHOICE, "the sign of log p: p (log n − log p) is a sum of two positives"),
@@ -86,6 +94,7 @@ _SHARES = [1 / (i + 1) for i in range(1, 5)]  # query i sees i + 1 keys
         (0.2, "query i has only i + 1 keys, not 5"),
         ((1 + sum(_SHARES)) / 5, "position 0 has no position before it and does not count"),
         (sum(_SHARES) / 5, "position 0 does not count: four queries, not five"),
+        (1 / 3, "one over the mean number of keys is not the mean of the shares"),
         (0.25, "the mean of the four shares is not the share of one: query i has i + 1 keys"),
         (sum(_SHARES), "that is the sum; the mean is asked"),
         ((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, "query i sees itself too: i + 1 keys, not i"),

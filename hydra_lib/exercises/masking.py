@@ -151,6 +151,11 @@ def _filled(number: float):
     mistakes=[
         (lambda s, m: _softmax(s) * m, _AFTER),
         (lambda s, m: s.exp() * m / s.exp().sum(-1, keepdim=True), _AFTER),
+        (lambda s, m: _softmax(s).masked_fill(~m, -torch.inf), _AFTER),
+        (
+            lambda s, m: boltzmann.probabilities(s.masked_fill(~m, -torch.inf)).log(),
+            "those are logarithms of the weights",
+        ),
         (lambda s, m: _softmax(s * m), "zero for −∞: 0 is a score like any other, e^0 = 1"),
         (lambda s, m: _softmax(s.masked_fill(m, -torch.inf)), _INVERTED),
         (lambda s, m: boltzmann.probabilities(s.masked_fill(m, -torch.inf)), _INVERTED),

@@ -7,6 +7,7 @@ import torch
 from hydra_lib import boltzmann
 from hydra_lib.exercises import Verdict, check, progress
 from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.differences import told_apart
 from hydra_lib.exercises.reader import numbers
 
 __all__ = [
@@ -215,10 +216,11 @@ def rival(answer) -> str | Verdict:
         return f"expected three probabilities that sum to 1, got shape {tuple(p.shape)}"
     if (p < 0).any():
         return "a probability is negative; expected three probabilities that sum to 1"
-    if not abs(p.sum() - 1) < 1e-5:
-        return f"expected three probabilities that sum to 1; they sum to {p.sum():.4g}"
-    if not abs((p * energies).sum() - 0.6) < 1e-5:
-        return f"its mean energy is {(p * energies).sum():.4g}, not 0.6"
+    total, mean = p.sum().item(), (p @ energies).item()
+    if not abs(total - 1) < 1e-5:
+        return f"expected three probabilities that sum to 1; they sum to {told_apart(total, 1.0)}"
+    if not abs(mean - 0.6) < 1e-5:
+        return f"its mean energy is {told_apart(mean, 0.6)}, not 0.6"
     low, high = 0.01, 100.0  # U rises with τ, so halving finds the τ with mean energy 0.6
     for _ in range(60):
         tau = (low + high) / 2

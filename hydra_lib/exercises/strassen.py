@@ -53,7 +53,7 @@ def flipped_sign(answer) -> str | None:
         (7**10, "that is the recursion down to single numbers"),
         (1024**3, "that is the plain way"),
         (7**4, "those are the blocks to multiply; each takes 64³ multiplications"),
-        (7**4 * 64**2, "a block of 64 takes 64³ multiplications, not 64²"),
+        (7**4 * 64**2, "that is 4,096 for a block: a block of 64 takes 64³ multiplications"),
         (7**4 * 64, "a block of 64 takes 64³ multiplications, not 64"),
         (7**5 * 64**3, "off by one: from 1024 to 64 are four levels"),
         (7**3 * 64**3, "off by one: from 1024 to 64 are four levels"),
