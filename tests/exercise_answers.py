@@ -163,6 +163,11 @@ CHAPTER_01 = {
             (lambda w: w / w.max(-1, keepdim=True).values, "largest"),
             (lambda w: w, "nothing has changed"),
             (lambda w: w / w.shape[1], "how many"),
+            (lambda w: w / len(w), "how many"),
+            (lambda w: w / w.max(), "largest of all"),
+            (lambda w: w / arange(1, len(w) + 1)[:, None], "number of the row"),
+            (lambda w: w.tril() / w.tril().sum(-1, keepdim=True), "right of the diagonal"),
+            (lambda w: w / w.cumsum(-1), "row must sum to 1"),
             (lambda w: F.normalize(w, dim=-1), "length"),
             (lambda w: w / w.mean(-1, keepdim=True), "mean"),
             (lambda w: w / w.sum(0).sum(), "everything"),
@@ -384,7 +389,7 @@ CHAPTER_03 = {
         [
             (lambda s: s.exp() / s.exp().sum(-1, keepdim=True), "overflow"),
             (lambda s: shifted_exp(s, s.max()), ("one shift", "[[0.0, 0.0, 1.0]")),
-            (lambda s: shifted_exp(s, s.mean(-1, keepdim=True)), ("mean", "[[3000")),
+            (lambda s: shifted_exp(s, s.mean(-1, keepdim=True)), "above the shift"),
             (lambda s: shifted_exp(s, s.min(-1, keepdim=True).values), "minimum"),
             (lambda s: soft(s, 0), "columns"),
             (lambda s: s.exp() / s.exp().sum(0), "columns"),
@@ -423,15 +428,18 @@ CHAPTER_03 = {
     ),
     "softmax.temperature_of": (
         [
-            lambda s, p: (s[0] - s[-1]) / (p[0] / p[-1]).log(),
             lambda s, p: (s.max() - s.min()) / (p.max() / p.min()).log(),
-            lambda s, p: (s[1] - s[2]).item() / math.log(p[1] / p[2]),
+            lambda s, p: (max(s) - min(s)).item() / math.log(max(p) / min(p)),
             lambda s, p: np.ptp(s.numpy()) / np.ptp(np.log(p.numpy())),
             lambda s, p: s.std() / p.log().std(),
-            lambda s, p: tensor([1.0, 0.0, -1.0]) @ s / (tensor([1.0, 0.0, -1.0]) @ p.log()),
+            lambda s, p: s.var() / ((s - s.mean()) @ p.log() / (len(s) - 1)),
         ],
         [
             (lambda s, p: (s[0] - s[1]) / (p[0] / p[1]).log(), ("[2.0, 2.0, 0.0]", "same score")),
+            (lambda s, p: (s[0] - s[-1]) / (p[0] / p[-1]).log(), "[1.0, 2.0, 1.0]"),
+            (lambda s, p: (s[1] - s[2]).item() / math.log(p[1] / p[2]), "[0.0, 2.0, 2.0]"),
+            (lambda s, p: (s.max() - s.min()) / (p[0] / p[-1]).log(), "first and last"),
+            (lambda s, p: (s[0] - s[-1]) / (p.max() / p.min()).log(), "first and last"),
             (lambda s, p: (p[0] / p[2]).log() / (s[0] - s[2]), "upside down"),
             (lambda s, p: (s[0] - s[2]) / (p[0] / p[2]), "logarithm"),
             (lambda s, p: (s[0] - s[2]) / (p[0] - p[2]), "logarithm"),
@@ -464,6 +472,7 @@ CHAPTER_03 = {
             tensor([0.5, 0.4, 0.1]),
             np.array([0.6, 0.2, 0.2]),
             [[0.55, 0.3, 0.15]],
+            [0.7, 0.6 - 2 * (3 * 0.1), 3 * 0.1],  # -1e-16
             tensor([0.7, 0.0, 0.3], dtype=torch.float64),
         ],
         [
@@ -527,6 +536,7 @@ CHAPTER_04 = {
         ],
         [
             (lambda d_k, sigma: d_k**0.5, "σ = 1 only"),
+            (lambda d_k, sigma: math.isqrt(d_k) * sigma**2, "d_k = 32"),
             (lambda d_k, sigma: sigma * d_k**0.5, "both carry a σ"),
             (lambda d_k, sigma: d_k * sigma**4, "variance"),
             (lambda d_k, sigma: d_k * sigma**2, "√d_k belongs"),
@@ -819,6 +829,8 @@ CHAPTER_06 = {
             np.array([12, 9, 8, 6, 4, 3, 2, 1]),
             tensor([1, 2, 3, 4, 6, 8, 9, 12]),
             (n for n in range(1, 17) if not 72 % n),
+            [[1, 2, 3, 4, 6, 8, 9, 12]],
+            (torch.where(72 % arange(1, 17) == 0)[0] + 1,),
         ],
         [
             ([1, 2, 5], "remainder"),
@@ -830,6 +842,10 @@ CHAPTER_06 = {
             (8, "list"),
             (lambda: [1, 2], "list"),
             ([1, 2, 3, 4, 6, 8, 9, 12, 12], "twice"),
+            (tensor(8), "a list of numbers, got one"),
+            ([1, 2, None], "expected numbers"),
+            ([(1, 72), (2, 36)], "72 is not from 1 to 16"),
+            (np.where(72 % np.arange(1, 17) == 0), ("0 is not from", "remainder")),
         ],
     ),
     "heads.split": (
@@ -1128,6 +1144,10 @@ CHAPTER_07 = {
             (lambda w: w.tril(-1).sum(-1).mean(), "all positions before"),
             (lambda w: w.sum() / len(w), "everything"),
             (lambda w: w.diagonal(-1).max(), "largest"),
+            (
+                lambda w: sum(w[i, i - 1] for i in range(len(w))) / (len(w) - 1),
+                "the last column",
+            ),
             (0.5, "function"),
         ],
     ),
@@ -1189,9 +1209,9 @@ CHAPTER_07 = {
             without_by_mask,
             lambda W, head, d: W.index_fill(1, arange(head * d, (head + 1) * d), 0),
             lambda W, head, d: torch.cat(
-                [zeros(6, d) if i == head else part for i, part in enumerate(W.split(d, 1))], 1
+                [zeros(len(W), d) if i == head else part for i, part in enumerate(W.split(d, 1))], 1
             ),
-            lambda W, head, d: W @ torch.diag((arange(6) // d != head).float()),
+            lambda W, head, d: W @ torch.diag((arange(len(W)) // d != head).float()),
         ],
         [
             (without_rows, "rows"),
@@ -1326,12 +1346,14 @@ CHAPTER_08 = {
             again_numpy,
             lambda s, z: (s - z.nan_to_num(neginf=0.0)[:, None]).exp(),
             lambda s, z: (s - z[:, None]).exp().nan_to_num(),
-            lambda s, z: (s.exp() / z.exp().unsqueeze(-1)).nan_to_num(0.0),
             lambda s, z: torch.where(s == -INF, 0.0, (s - z[:, None]).exp()).float(),
         ],
         [
             (lambda s, z: (s - z[:, None]).exp(), "zeros"),
-            (lambda s, z: s.exp() / z.exp()[:, None], "0 / 0"),
+            (lambda s, z: s.exp() / z.exp()[:, None], "overflows"),
+            (lambda s, z: (s.exp() / z.exp().unsqueeze(-1)).nan_to_num(0.0), "overflows"),
+            (lambda s, z: (s - z.clamp(min=0)[:, None]).exp(), "may be negative"),
+            (lambda s, z: (s - z.abs()[:, None]).exp(), "entry"),
             (lambda s, z: soft(s), "by itself"),
             (lambda s, z: soft(s).nan_to_num(), "by itself"),
             (lambda s, z: hydra.probabilities(s), "by itself"),
@@ -1524,6 +1546,8 @@ CHAPTER_09 = {
             (peel_without_the_corner, "corner"),
             (lambda a, b: a @ b, "plain product"),
             (lambda a, b: torch.einsum("ij,jk->ik", a, b), "plain product"),
+            (lambda a, b: torch.addmm(torch.zeros_like(a), a, b), "plain product"),
+            (lambda a, b: F.linear(a, b.T), "plain product"),
             (peel_by_padding, "padding"),
             (lambda a, b: a[:-1, :-1] @ b[:-1, :-1], "even part alone"),
             (lambda a, b: b @ a, "order"),
@@ -1540,11 +1564,11 @@ CHAPTER_09 = {
             lambda a, b, c, d: np.concatenate(
                 [np.concatenate([a, b], 1), np.concatenate([c, d], 1)]
             ),
-            lambda a, b, c, d: with_zeros(a, b, c, d).astype(a.dtype),
             lambda *c: np.stack(c).reshape(2, 2, 3, 3).transpose(0, 2, 1, 3).reshape(6, 6),
         ],
         [
             (with_zeros, "came out"),
+            (lambda a, b, c, d: with_zeros(a, b, c, d).astype(a.dtype), "floating point"),
             (lambda *c: np.block([[c[0], c[1]], [c[2], c[3]]]) * 1.0, "came out"),
             (lambda a, b, c, d: np.block([[a, c], [b, d]]), "swapped"),
             (lambda a, b, c, d: np.block([[c, d], [a, b]]), "swapped"),
@@ -1683,6 +1707,12 @@ def tile_cut_out(i, j, m, n, length):
     return whole[i : i + m, j : j + n]
 
 
+def tile_cut_from_behind(i, j, m, n, length):
+    mask = ones(m, n).tril(i - j)
+    mask[:, length - j :] = 0  # negative where all keys are padding
+    return mask.bool()
+
+
 def tile_numpy(i, j, m, n, length):
     row, column = np.ogrid[i : i + m, j : j + n]
     return (column <= row) & (column < length)
@@ -1737,6 +1767,12 @@ def merged_by_branch(m1, l1, o1, m2, l2, o2):
 
 def merged_float32(m1, l1, o1, m2, l2, o2):
     return tuple(part.float() for part in merged(m1, l1, o1, m2, l2, o2))
+
+
+def merged_by_itself(m1, l1, o1, m2, l2, o2):
+    m = torch.maximum(m1, m2)
+    both = [m1.exp() * one + m2.exp() * two for one, two in ((l1, l2), (o1, o2))]
+    return m, both[0] * (-m).exp(), both[1] * (-m).exp()
 
 
 def plainly_merged(m1, l1, o1, m2, l2, o2):
@@ -1811,7 +1847,7 @@ CHAPTER_10 = {
     "timing.bytes_moved": (
         [8 * ARRAY, 50331648, float(8 * ARRAY), tensor(8 * ARRAY), 4 * 2 * ARRAY, [8 * ARRAY]],
         [
-            (4 * ARRAY, "two bytes"),
+            (4 * ARRAY, "four arrays move"),
             (6 * ARRAY, "output"),
             (2 * ARRAY, "four arrays"),
             (16 * ARRAY, "float32"),
@@ -1820,6 +1856,7 @@ CHAPTER_10 = {
             (ARRAY, "an eighth"),
             (8 * ARRAY / 12, "one head"),
             (64 * ARRAY, "bits"),
+            (4 * WEIGHTS, "fused kernel never writes"),
         ],
     ),
     "timing.least_time": (
@@ -1842,6 +1879,7 @@ CHAPTER_10 = {
             (lambda f, b, p, w: (f / p) * (b / w), "product"),
             (lambda f, b, p, w: 1000 * max(f / p, b / w), "milliseconds"),
             (lambda f, b, p, w: f / b, "intensity"),
+            (lambda f, b, p, w: f / p if f > b else b / w, "for flops = 1e+10"),
             (lambda f, b, p, w: (f + b) / (p + w), "own speed"),
             (1.0, "function"),
             (lambda f, b, p, w: 1.0, "whatever was given"),
@@ -1884,6 +1922,7 @@ CHAPTER_10 = {
                 ),
                 "should not be",
             ),
+            (tile_cut_from_behind, "should not be"),
         ],
     ),
     "timing.merged": (
@@ -1891,6 +1930,7 @@ CHAPTER_10 = {
         [
             (plainly_merged, "larger"),
             (merged_but_o, "o was not"),
+            (merged_by_itself, "overflows"),
             (merged_but_l, "l was not"),
             (merged_upside_down, "sign in the exponent"),
             (merged_divided, "divided"),
@@ -2103,6 +2143,8 @@ CHAPTER_11 = {
             (2 * LINK, "two FLOPs"),
             (1 / LINK, "upside down"),
             (68, "more digits"),
+            (0, "0 is not it"),
+            (2 * 7 * 100e6 / (4 * 4096 + 2 * 2048) / 1e9, "is not it"),
             (8 * LINK, "Gbit"),
         ],
     ),

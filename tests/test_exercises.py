@@ -241,7 +241,7 @@ def shares(x):
     [
         (lambda x: x / x.sum(0), "wrong axis: your columns sum to 1, the rows must"),
         (lambda x: x / x.sum(), "a row must sum to 1; one of yours sums to 0.3333"),
-        (lambda x: x.sum(), "one number came out: that is a sum or a mean over everything"),
+        (lambda x: x.sum(), "one number came out: keep an axis"),
         (lambda x: shares_of(x).T, "that is the transpose: rows and columns are swapped"),
         (
             lambda x: shares_of(x).T.reshape(2, 3),

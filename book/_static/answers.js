@@ -86,7 +86,10 @@ const answers = (() => {
     const { within } = facts;
     const wrong = difference(got, expected, within);
     if (wrong === null) return { right: true, says: "Right." };
-    const known = facts.mistakes.find(([m]) => difference(got, m.map(Number), within) === null);
+    // No number but a small one is near to a small one.
+    const near = (m) => within && Math.min(within, 0.02 * Math.max(...m.map(Math.abs)));
+    const alike = (m) => difference(got, m, near(m)) === null;
+    const known = facts.mistakes.find(([m]) => alike(m.map(Number)));
     if (known) return { right: false, says: known[1] };
     const close = within && difference(got, expected, 20 * within) === null;
     const fewer = rounded(got, expected, within ? 1 : 3) && (close || !within);

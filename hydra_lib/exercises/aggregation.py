@@ -107,8 +107,17 @@ def next_number(answer) -> str | None:
     return None
 
 
+def _to_normalize() -> list[tuple]:
+    """Positive numbers: a triangle, a square, more columns than rows and fewer."""
+    generator = torch.Generator().manual_seed(1)
+    triangle = aggregation.running_sum(5) * torch.arange(1.0, 6)
+    return [(triangle,)] + [
+        (1 + torch.rand(shape, generator=generator),) for shape in ((3, 3), (2, 5), (7, 3))
+    ]
+
+
 @function(
-    [(aggregation.running_sum(T) * torch.arange(1.0, T + 1),) for (T,) in _LENGTHS],
+    _to_normalize(),
     mistakes=[
         (
             lambda w: w / w.sum(0, keepdim=True),
@@ -122,7 +131,17 @@ def next_number(answer) -> str | None:
         (lambda w: w / w.sum(0)[:, None], "row j is divided by the sum of column j: wrong axis"),
         (lambda w: torch.softmax(w, -1), "that is a softmax: no exponentials were asked for"),
         (lambda w: w / w.amax(-1, keepdim=True), "that divides by the largest, not by the sum"),
+        (lambda w: w / w.max(), "that divides by the largest of all: each row by its own sum"),
         (lambda w: w / len(w), "that divides by how many there are, not by their sum"),
+        (lambda w: w / w.shape[1], "that divides by how many there are, not by their sum"),
+        (
+            lambda w: w / torch.arange(1, len(w) + 1)[:, None],
+            "that divides by the number of the row, not by its sum",
+        ),
+        (
+            lambda w: w.tril() / w.tril().sum(-1, keepdim=True),
+            "what lies right of the diagonal belongs to the row, and to its sum, too",
+        ),
         (lambda w: w / w.norm(dim=-1, keepdim=True), "that divides by the length, not by the sum"),
         (
             lambda w: w / w.mean(-1, keepdim=True),

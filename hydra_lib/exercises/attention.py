@@ -25,7 +25,10 @@ def _softmax(scores, dim: int = -1):
         (_softmax([2.0, 0.0, 2.0]), "the scores were not divided by √d_k = 2"),
         (_softmax([0.5, 0.0, 0.5]), "divided by d_k, or by √d_k twice: the temperature is √d_k"),
         (_softmax([2 / 3**0.5, 0.0, 2 / 3**0.5]), "divided by √3, by the keys: √d_k is 2"),
-        ([0.4, 0.2, 0.4], "divided by 3, where √d_k is 2, or powers of 2, where e is the base"),
+        (
+            [0.4, 0.2, 0.4],
+            "two digits, please; where these are exact: √d_k is 2, not 3, and the base is e, not 2",
+        ),
         ([1.0, 0.0, 1.0], "those are the scaled scores: the softmax is missing"),
         ([2.0, 0.0, 2.0], "those are the scores: the scaling and the softmax are missing"),
         ([1.0, 0.0, 0.0], "that is with the causal mask; asked is without"),
@@ -70,7 +73,7 @@ def _causal(q, k, v):
         (_mixed(lambda q, v: 1, 0), "wrong axis, the queries; and √d_k is missing"),
         (
             lambda q, k, v: _softmax(q @ k.mT) / _root(q) @ v,
-            "scaled after the softmax: the weights no longer sum to 1",
+            "scaled after the softmax: √d_k divides the scores",
         ),
         (lambda q, k, v: q @ k.mT / _root(q) @ v, "the softmax is missing"),
         (lambda q, k, v: q @ k.mT @ v, "the softmax and the scaling are missing"),

@@ -159,12 +159,25 @@ _LOG_Z = _BLOCK.logsumexp(-1)
 _ALONE = "a block must not be normalized by itself: log Z already speaks for the whole row"
 
 
+_WIDE = torch.tensor([[-3.0, -4.0, -torch.inf], [1000.0, 999.0, 0.0]], dtype=torch.float64)
+_OVERFLOW = "e to a large score overflows: subtract log Z before the exponential"
+
+
 @function(
-    [(_BLOCK[:2], _LOG_Z[:2]), (_BLOCK[:2, :2], _LOG_Z[:2]), (_BLOCK, _LOG_Z)],
+    [
+        *((_BLOCK[:2], _LOG_Z[:2]), (_BLOCK[:2, :2], _LOG_Z[:2]), (_BLOCK, _LOG_Z)),
+        (_WIDE, _WIDE.logsumexp(-1)),
+    ],
     mistakes=[
         (
             lambda s, z: (s - z[:, None]).exp(),
             "a row with no key to attend to wants zeros: −∞ − (−∞) and 0 / 0 are NaN",
+        ),
+        (lambda s, z: s.exp() / z.exp()[:, None], _OVERFLOW),
+        (lambda s, z: (s.exp() / z.exp()[:, None]).nan_to_num(), _OVERFLOW),
+        (
+            lambda s, z: (s - z.clamp(min=0)[:, None]).exp(),
+            "log Z may be negative: only −∞ has a finite number in its place",
         ),
         (lambda s, z: torch.softmax(s, -1), _ALONE),
         (lambda s, z: torch.softmax(s, -1).nan_to_num(), _ALONE),
@@ -206,7 +219,10 @@ _PRODUCT = 2 * 1024**2 * 768
         (6 * _PRODUCT, "that keeps the weights; making the scores again is one product more"),
         (5 * _PRODUCT, "that is the backward pass alone"),
         (4 * _PRODUCT, "that is the backward pass alone, with the weights kept"),
-        (3.5 * _PRODUCT, "a multiplication and an addition are two operations"),
+        (
+            3.5 * _PRODUCT,
+            "half: a multiplication and an addition are two operations, and nothing is masked",
+        ),
         (2 * _PRODUCT, "that is the forward pass alone"),
         (_PRODUCT, "that is one product; there are several, forward and backward"),
         (12 * 7 * _PRODUCT, "768 is the width of all heads together: no factor 12"),

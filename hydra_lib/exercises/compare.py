@@ -39,7 +39,7 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
             if wrong is None:
                 return
             for mistake, sentence in mistakes:
-                if difference(got, numbers(mistake), within) is None:
+                if difference(got, numbers(mistake), _near(numbers(mistake), within)) is None:
                     raise Wrong(sentence, wrong.expected)
             if within and difference(got, expected, 20 * within) is None:
                 raise Wrong(DIGITS if _rounded(got, expected, 1) else CLOSE, wrong.expected)
@@ -58,6 +58,11 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
         return check(test)
 
     return decorate
+
+
+def _near(mistake: torch.Tensor, within: float | None) -> float | None:
+    """How near to a mistake is that mistake: no number but a small one is near to a small one."""
+    return within and min(within, 0.02 * mistake.abs().max().item())
 
 
 def _rounded(got: torch.Tensor, expected: torch.Tensor, fewest: int) -> bool:
@@ -84,7 +89,10 @@ def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes:
         def test(answer) -> str | None:
             if callable(answer) or not isinstance(answer, Iterable) or isinstance(answer, str):
                 return f"expected a list of numbers, got {kind(answer)}"
-            got = [float(n) for n in answer]
+            given = numbers(answer if hasattr(answer, "shape") else list(answer))
+            if not given.ndim:
+                return "expected a list of numbers, got one"
+            got = given.flatten().tolist()
             for mistake, sentence in mistakes:
                 if sorted(got) == sorted(mistake):
                     return sentence

@@ -90,7 +90,7 @@ def _interleaved(x, n_heads):
         ),
         (
             lambda x, n: x.mT.reshape(n, len(x), -1),
-            "transposed before it was cut: the numbers of one head are out of order",
+            "the numbers of one head are out of order: cut the columns, then exchange two axes",
         ),
         (lambda x, n: x, "nothing was split: d_model is still one axis"),
         (

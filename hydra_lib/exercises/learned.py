@@ -51,14 +51,15 @@ def first_floor():
     return _FLOOR
 
 
-def _attended(T: int) -> torch.Tensor:
+def _attended(T: int, causal: bool = True) -> torch.Tensor:
     generator = torch.Generator().manual_seed(T)
-    weights = torch.rand(T, T, generator=generator, dtype=torch.float64).tril()
+    weights = torch.rand(T, T, generator=generator, dtype=torch.float64)
+    weights = weights.tril() if causal else weights
     return weights / weights.sum(-1, keepdim=True)
 
 
 @function(
-    [(_attended(5),), (_attended(7),)],
+    [(_attended(5),), (_attended(7),), (_attended(6, causal=False),)],
     mistakes=[
         (
             lambda w: w.diagonal().mean(),
@@ -67,6 +68,10 @@ def _attended(T: int) -> torch.Tensor:
         (
             lambda w: w.diagonal(-1).sum() / len(w),
             "position 0 has no position before it: of T queries only T − 1 count",
+        ),
+        (
+            lambda w: torch.roll(w, 1, 1).diagonal().sum() / (len(w) - 1),
+            "weights[0, −1] is the last column: position 0 has no position before it",
         ),
         (lambda w: w.diagonal(1).mean(), "that is the weight on the position after: above"),
         (lambda w: w.diagonal(-2).mean(), "that is two positions before: off by one"),
@@ -99,7 +104,10 @@ _SHARES = [1 / (i + 1) for i in range(1, 5)]  # query i sees i + 1 keys
         (sum(_SHARES), "that is the sum; the mean is asked"),
         ((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, "query i sees itself too: i + 1 keys, not i"),
         (sum(_SHARES[:3]) / 3, "that is for T = 4"),
-        ((sum(_SHARES) + 1 / 6) / 5, "that is for T = 6"),
+        (
+            (sum(_SHARES) + 1 / 6) / 5,
+            "that is for T = 6, or one over a mean number of keys: the mean of the shares is asked",
+        ),
         (0.5, "that is query 1 alone; later ones have more keys"),
     ],
     within=1e-3,
@@ -193,7 +201,10 @@ def _unharmed(tried, case) -> str | None:
 
 
 @function(
-    [(torch.arange(1.0, 37.0, dtype=torch.float64).reshape(6, 6), head, 2) for head in (1, 2)],
+    [
+        (torch.arange(1.0, 1 + n * n, dtype=torch.float64).reshape(n, n), head, d_k)
+        for n, head, d_k in ((6, 1, 2), (6, 2, 2), (9, 1, 3))
+    ],
     mistakes=[
         (
             _zeroed(lambda own, head, W: own),
@@ -204,11 +215,11 @@ def _unharmed(tried, case) -> str | None:
             "that is one column: a head has d_k of them, from head · d_k on",
         ),
         (
-            _zeroed(lambda own, head, W: (_ALL, slice(head, head + 2))),
+            _zeroed(lambda own, head, W: (_ALL, slice(head, head + own.stop - own.start))),
             "off: a head begins at column head · d_k, not at column head",
         ),
         (
-            _zeroed(lambda own, head, W: (_ALL, slice(own.start - 2, own.start))),
+            _zeroed(lambda own, head, W: (_ALL, slice(2 * own.start - own.stop, own.start))),
             "off by one: that is the head before, they are counted from 0",
         ),
         (
@@ -218,6 +229,10 @@ def _unharmed(tried, case) -> str | None:
         (
             _zeroed(lambda own, head, W: (_ALL, slice(own.start, own.stop - 1))),
             "off by one: a column of the head is still there",
+        ),
+        (
+            _zeroed(lambda own, head, W: (_ALL, slice(2 * head, 2 * head + 2))),
+            "d_k need not be 2",
         ),
         (_zeroed(lambda own, head, W: (_ALL, slice(head, None, 3))), "interleaved: see its slice"),
         (_zeroed(lambda own, head, W: (own, own)), "only where rows and columns meet: all rows"),

@@ -180,7 +180,7 @@ def _filled(number: float):
             "that is a causal mask of your own: use the mask that was given",
         ),
         (lambda s, m: s.masked_fill(~m, -torch.inf), "masked, but the softmax is missing"),
-        (lambda s, m: _softmax(s + m), "adding the mask adds 1 to a score: it forbids nothing"),
+        (lambda s, m: _softmax(s + m), "adding or taking 1 forbids nothing: −∞ does"),
         (
             lambda s, m: s.exp() * m / (s.exp() * m).sum(),
             "sum() over everything: a row must sum to 1",

@@ -34,7 +34,7 @@ def predicted_variance():
 
 
 @function(
-    [(64, 1.0), (64, 2.0), (25, 0.5)],
+    [(64, 1.0), (32, 2.0), (25, 0.5)],
     mistakes=[
         (lambda d_k, sigma: math.sqrt(d_k), "√d_k is right for σ = 1 only"),
         (
@@ -73,7 +73,7 @@ def right_temperature(d_k, sigma):
         (1 / 9, "that is one product; a score is the sum of d_k of them"),
         (0.25, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
         (3, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
-        (9, "1/4 is not the variance of a uniform on [−1, 1]: integrate x²"),
+        (9, "a uniform on [−1, 1] has variance 1/3, not 1/4 or 1/2: integrate x²"),
         (1 / 3, "that is the variance of one entry"),
         (6, "that is √d_k; asked is the variance of a score"),
     ]

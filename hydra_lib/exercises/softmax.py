@@ -6,9 +6,9 @@ import torch
 
 from hydra_lib import boltzmann
 from hydra_lib.exercises import Verdict, check, progress
-from hydra_lib.exercises.compare import function, value
-from hydra_lib.exercises.differences import told_apart
-from hydra_lib.exercises.reader import numbers
+from hydra_lib.exercises.compare import Tried, function, value
+from hydra_lib.exercises.differences import difference, told_apart
+from hydra_lib.exercises.reader import Wrong, numbers
 
 __all__ = [
     "progress",
@@ -87,11 +87,11 @@ _ANY = [
         (lambda s: _shifted(s, s.max()), "NaN: one shift for all rows leaves some row only zeros"),
         (
             lambda s: _shifted(s, s.mean(-1, keepdim=True)),
-            "NaN: shifted by the mean, a score far above it still overflows",
+            "NaN: a score far above the shift still overflows; shift a row by its largest",
         ),
         (
             lambda s: _shifted(s, s.amin(-1, keepdim=True)),
-            "NaN: shifted by the minimum, a score far above it still overflows",
+            "NaN: a score far above the shift still overflows; shift a row by its largest",
         ),
         (
             lambda s: _shifted(s, s.new_zeros(()), 0),
@@ -128,7 +128,13 @@ def stable_softmax(scores):
 
 
 @function(
-    [(torch.tensor(_SCORES[0], dtype=torch.float64),)],
+    [
+        (s,)
+        for s in (
+            torch.tensor(_SCORES[0]).double(),
+            torch.tensor([[2.0, 0, 1], [0, 3, -1]]).double(),
+        )
+    ],
     mistakes=[*_ANY, (lambda s: s.exp(), "not divided: a row must sum to 1")],
 )
 def weights_of(scores):
@@ -137,15 +143,26 @@ def weights_of(scores):
 
 
 def _thermometer_cases() -> list[tuple]:
-    rows = [torch.tensor(r, dtype=torch.float64) for r in ([2.0, 0.5, -1.0], [2.0, 2.0, 0.0])]
-    return [(s, boltzmann.probabilities(s, tau)) for s in rows for tau in (0.3, 1.0, 4.0)]
+    rows = ([2.0, 0.5, -1.0], [2.0, 2.0, 0.0], [-1.0, 0.5, 2.0])
+    scores = [torch.tensor(row, dtype=torch.float64) for row in rows]
+    return [(s, boltzmann.probabilities(s, tau)) for s in scores for tau in (0.37, 1.0, 4.0)]
 
 
 def _between(first: int, second: int):
     return lambda s, p: (s[first] - s[second]) / (p[first] / p[second]).log()
 
 
+def _whichever(tried, case) -> str | None:
+    for row in ([1.0, 2.0, 1.0], [0.0, 2.0, 2.0]):
+        scores = torch.tensor(row, dtype=torch.float64)
+        got = Tried(tried.answer, (scores, boltzmann.probabilities(scores, 1.7)), numbers).got
+        if isinstance(got, Wrong) or difference(got, numbers(1.7)):
+            return f"right so far, but not for scores {row}: take two states whose scores differ"
+    return None
+
+
 _EQUAL = "two states of the same score say nothing about τ: 0/0 for scores [2.0, 2.0, 0.0]"
+_ENDS = "the largest and the smallest need not stand first and last"
 
 
 def _spread(s: torch.Tensor) -> torch.Tensor:
@@ -156,7 +173,8 @@ def _spread(s: torch.Tensor) -> torch.Tensor:
     _thermometer_cases(),
     mistakes=[
         (_between(0, 1), _EQUAL),
-        (_between(1, 0), _EQUAL),
+        (lambda s, p: _spread(s) / (p[0] / p[-1]).log(), _ENDS),
+        (lambda s, p: (s[0] - s[-1]) / (p.max() / p.min()).log(), _ENDS),
         (lambda s, p: (p.max() / p.min()).log() / _spread(s), "upside down: that is 1/τ"),
         (lambda s, p: _spread(s) / (p.max() / p.min()), "the logarithm of the ratio is missing"),
         (lambda s, p: _spread(s) / (p.max() - p.min()).log(), "take the ratio of the p, then log"),
@@ -183,6 +201,7 @@ def _spread(s: torch.Tensor) -> torch.Tensor:
         (lambda s, p: (p.max() / p.min()).log(), "the gap of the scores is missing"),
         (lambda s, p: torch.tensor(1.0), "it is always 1: the temperature must come from p"),
     ],
+    look=_whichever,
 )
 def temperature_of(scores, p):
     """The temperature that made p from the scores."""
@@ -214,7 +233,7 @@ def rival(answer) -> str | Verdict:
     energies = torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64)
     if p.shape != (3,):
         return f"expected three probabilities that sum to 1, got shape {tuple(p.shape)}"
-    if (p < 0).any():
+    if (p < -1e-5).any():
         return "a probability is negative; expected three probabilities that sum to 1"
     total, mean = p.sum().item(), (p @ energies).item()
     if not abs(total - 1) < 1e-5:

@@ -108,7 +108,7 @@ _SCORES = 8 * 12 * 1024 * 1024
 
 @value(
     mistakes=[
-        (4 * _ARRAY, "those are numbers; a float16 takes two bytes"),
+        (4 * _ARRAY, "half: four arrays move, and each of their numbers takes two bytes"),
         (6 * _ARRAY, "the output has to be written too: it is missing"),
         (2 * _ARRAY, "that is one of the four arrays; q, k, v and the output move"),
         (16 * _ARRAY, "that is float32; a float16 takes two bytes"),
@@ -119,7 +119,10 @@ _SCORES = 8 * 12 * 1024 * 1024
         (8 * _ARRAY / 8, "an eighth: the batch has 8, or four arrays move, of two bytes a number"),
         (8 * _ARRAY / 12, "that is one head; there are 12"),
         (8 * 1024 * 64, "that is one head of one sequence"),
-        (64 * _ARRAY, "bytes were asked: those are bits"),
+        (
+            64 * _ARRAY,
+            "those are the bits; or the (T, T) weights, which a fused kernel never writes",
+        ),
         (8 * _ARRAY / 1e6, "bytes were asked: those are millions"),
         (8 * _ARRAY / 2**20, "bytes were asked: those are mebibytes"),
     ]
@@ -130,7 +133,10 @@ def bytes_moved():
 
 
 @function(
-    [(flops, moved, 1e14, 2e12) for flops, moved in ((8e12, 1e9), (1e9, 8e9), (4e12, 2e10))],
+    [
+        (flops, moved, 1e14, 2e12)
+        for flops, moved in ((8e12, 1e9), (1e9, 8e9), (4e12, 2e10), (1e10, 1e9))
+    ],
     mistakes=[
         (
             lambda f, b, peak, width: f / peak + b / width,
@@ -206,6 +212,7 @@ def _by(rule):
         for first_row, first_column, length in (
             *((0, 0, 3), (4, 0, 99), (4, 4, 6), (8, 4, 10)),
             *((4, 2, 99), (0, 8, 99)),  # the diagonal crosses a tile's side, or lies left of it
+            (8, 8, 6),  # nothing but padding
         )
     ],
     mistakes=[
@@ -275,9 +282,9 @@ def tile_mask(first_row, first_column, rows, columns, length):
 def _two_tiles() -> list[tuple]:
     generator = torch.Generator().manual_seed(10)
     cases = []
-    for shift in (0.0, 9.0, -9.0):
-        s = torch.randn(2, 6, generator=generator, dtype=torch.float64)
-        s[1] += shift
+    for both, second in ((0.0, 0.0), (0.0, 9.0), (0.0, -9.0), (800.0, 0.0)):
+        s = both + torch.randn(2, 6, generator=generator, dtype=torch.float64)
+        s[1] += second
         v = torch.randn(2, 6, 3, generator=generator, dtype=torch.float64)
         p = (s - s.amax(1, keepdim=True)).exp()
         parts = zip(s.amax(1), p.sum(1), (p[..., None] * v).sum(1), strict=True)
@@ -326,6 +333,11 @@ def _linear(m1, l1, o1, m2, l2, o2):
     return m, (m1 - m) * l1 + (m2 - m) * l2, (m1 - m) * o1 + (m2 - m) * o2
 
 
+def _by_itself(m1, l1, o1, m2, l2, o2):
+    f1, f2, m = m1.exp(), m2.exp(), max(m1, m2)
+    return m, (f1 * l1 + f2 * l2) / m.exp(), (f1 * o1 + f2 * o2) / m.exp()
+
+
 def _averaged(m1, l1, o1, m2, l2, o2):
     m, l, _ = merged_parts(m1, l1, o1, m2, l2, o2)
     return m, l, (o1 / l1 + o2 / l2) / 2
@@ -356,6 +368,7 @@ merged_parts = _joined(max)
             _joined(max, False, False),
             "the sums were made with different maxima: bring both to the larger one first",
         ),
+        (_by_itself, "e^m itself overflows where m is large: e^(m − the larger one) does not"),
         (_joined(max, True, False), "o was not brought to the larger maximum, only l was"),
         (_joined(max, False, True), "l was not brought to the larger maximum, only o was"),
         (_joined(min), "the smaller maximum: that is safe for no one, take the larger"),

@@ -7,7 +7,20 @@ from torch.overrides import TorchFunctionMode
 
 __all__ = ["Call", "watched"]
 
-_PRODUCTS = {"__matmul__", "__rmatmul__", "bmm", "einsum", "matmul", "mm", "tensordot"}
+_PRODUCTS = {
+    *(
+        "__matmul__",
+        "__rmatmul__",
+        "addbmm",
+        "addmm",
+        "baddbmm",
+        "bmm",
+        "einsum",
+        "linear",
+        "matmul",
+    ),
+    *("mm", "tensordot"),
+}
 
 
 class Call(NamedTuple):
