@@ -9,13 +9,14 @@ from xml.etree import ElementTree
 
 import axe_playwright_python
 import matplotlib.image
+import pydata_sphinx_theme
 import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from hydra_lib import widgets
 from hydra_lib.widgets._bundle import SEAM
-from tests.conftest import ROOT, SITE, VIEWS, opening, settled
+from tests.conftest import ROOT, SITE, VIEWS, drawn, opening, settled
 
 sys.path.append(str(ROOT / "book" / "_ext"))
 import formulas
@@ -403,3 +404,29 @@ def test_the_policy_names_each_script_by_its_digest():
     text = "<script>1</script><script src='x'></script><script type='a/json'>2</script>"
     digest = "'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s='"  # of the text 1
     assert f"script-src 'self' blob: {digest};" in pages.policy(text)
+
+
+def test_the_theme_s_way_to_focus_what_scrolls_is_still_there_to_be_left_out():
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static/scripts"
+    assert len(pages.FOCUS.findall((theme / "pydata-sphinx-theme.js").read_text("utf-8"))) == 1
+
+
+@pytest.mark.slow
+def test_what_takes_focus_is_measured_once():
+    assert not pages.FOCUS.search((SITE / "_static" / "book.js").read_text("utf-8"))
+
+
+@pytest.mark.browser
+def test_what_scrolls_takes_focus_and_what_is_folded_once_it_is_opened(open_page, site):
+    page = open_page(site["http"] + "book/10_timing.html", width=360)
+    boxes = page.locator(".bd-article pre")
+    folded = "e.closest('details:not([open])')"
+    wide = "(e.scrollWidth > e.clientWidth)"
+    assert boxes.evaluate_all(f"all => all.some((e) => {folded})")
+    reached = f"all => all.every((e) => (e.tabIndex === 0) === (!{folded} && {wide}))"
+    assert boxes.evaluate_all(reached)
+    assert boxes.evaluate_all(f"all => all.some((e) => !{folded} && {wide})")
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    drawn(page)
+    assert not boxes.evaluate_all(f"all => all.some((e) => {folded})")
+    assert boxes.evaluate_all(reached)

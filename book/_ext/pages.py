@@ -26,6 +26,12 @@ STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 MODULE = "application/vnd.hydra.module+json"
 DROPPED = ("fontawesome.js", "design-tabs.js")
+# The theme's own way to let what scrolls take focus; ours, in site.js, lays out nothing folded, and
+# the page once.
+FOCUS = re.compile(
+    r'document\.querySelectorAll\(\["pre",[^]]*\]\.join\(", "\)\)'
+    r"\.forEach\(e=>\{e\.tabIndex=[^}]*\}\)"
+)
 # Only the page of the search needs these; a form on every other page leads there.
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")
 INLINE = ("quiet.js", "widget_host.js")  # what must run while the page is still being read
@@ -103,6 +109,7 @@ class Site:
             # need not wait, and would find nothing to toggle.
             parts.sort(key=lambda part: not part.startswith("var togglebuttonSelector"))
             script = ";\n".join(re.sub(r"//# sourceMappingURL=\S+", "", part) for part in parts)
+            script = FOCUS.sub("", script)
             inline = [body for text in texts for _, body in SCRIPT.findall(text)]
             used = styles.words(texts, [script, *inline])
             sheet = "".join(rebased(path, static, used) for path in self.sheets)

@@ -5,12 +5,15 @@ document.addEventListener("click", ({ target }) => {
 });
 // What scrolls sideways must take focus, or its end is out of reach of a keyboard.
 function focusScrolling() {
-  const boxes = ".themed, .bd-article table.table, .bd-article pre, mjx-container[display]";
+  const boxes = ".themed, .bd-article table.table, .bd-article pre, .cell_output > .output, mjx-container[display]";
+  // What is folded waits until it is opened: to measure it would lay it out now, each on its own.
+  const shown = [...document.querySelectorAll(boxes)].filter((box) => !box.closest("details:not([open])"));
   // Measured before anything is changed: a change between two would lay out the page for each.
-  const wide = [...document.querySelectorAll(boxes)].filter((box) => box.scrollWidth > box.clientWidth);
+  const wide = shown.filter((box) => box.scrollWidth > box.clientWidth);
   for (const box of wide) box.tabIndex = 0;
 }
 addEventListener("DOMContentLoaded", focusScrolling);
+addEventListener("toggle", focusScrolling, true);
 addEventListener("resize", focusScrolling);
 // Paper is light, whatever the screen is.
 let onScreen;
