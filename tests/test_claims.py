@@ -693,12 +693,28 @@ def test_B13():
         s = sample_scores(500, 16, d_k, generator=torch.Generator().manual_seed(0))
         in_use.append(entropy(s, d_k**0.5).exp().mean())
     assert all(8 < keys < 14 for keys in in_use)
+    # Layers that start smaller start nearly flat.
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layer = torch.nn.MultiheadAttention(256, 4, batch_first=True)
+        x = F.layer_norm(torch.randn(1, 128, 256), (256,))
+    _, weights = layer(x, x, x, average_attn_weights=False)
+    assert torch.special.entr(weights).sum(-1).exp().mean() > 0.8 * 128
+    model = ToyModel(generator=torch.Generator().manual_seed(0))
+    for weights in (found.weights for found in model.traces(corpus(3, seed=0).ids)):
+        seen = torch.arange(1, weights.shape[-1] + 1)
+        share = torch.special.entr(weights).sum(-1).exp() / seen
+        assert share[..., 20:].mean() > 0.9
 
 
 def test_B15():
     layer, x = heads_layer()
     assert layer.trace(x, x, x).merged.shape[-1] == 12
     assert layer.W_o.weight.shape == (12, 12)
+    n_heads, T, d_v, d_model = 5, 3, 7, 11  # wider than d_model / n_heads
+    merged = merge_heads(torch.randn(n_heads, T, d_v))
+    assert merged.shape[-1] > d_model
+    assert (merged @ torch.randn(n_heads * d_v, d_model)).shape == (T, d_model)
 
 
 def test_B16():
