@@ -8,21 +8,18 @@ What :func:`value` and :func:`choice` know is data, and stays with the check as 
 published page asks the same questions without a kernel, and judges by the same facts.
 """
 
-import copy
 import functools
 import inspect
-import math
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
 import torch
 
-from hydra_lib.exercises.differences import difference, pattern, text
-from hydra_lib.exercises.reader import Wrong, call, kind, numbers, require_function
+from hydra_lib.exercises.differences import difference, pattern, rounded, text
+from hydra_lib.exercises.reader import Wrong, kind, numbers, require_function
+from hydra_lib.exercises.tried import Tried, copies, in_some_form
 from hydra_lib.exercises.verdict import Verdict, check
-from hydra_lib.exercises.watch import Call
 
-__all__ = ["Tried", "choice", "function", "value"]
+__all__ = ["choice", "function", "value"]
 
 CLOSE = "close, but not close enough"
 DIGITS = f"{CLOSE}: take more digits"
@@ -42,8 +39,8 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
                 if difference(got, numbers(mistake), _near(numbers(mistake), within)) is None:
                     raise Wrong(sentence, wrong.expected)
             if within and difference(got, expected, 20 * within) is None:
-                raise Wrong(DIGITS if _rounded(got, expected, 1) else CLOSE, wrong.expected)
-            if not within and _rounded(got, expected, 3):
+                raise Wrong(DIGITS if rounded(got, expected, 1) else CLOSE, wrong.expected)
+            if not within and rounded(got, expected, 3):
                 raise Wrong(DIGITS, wrong.expected)
             raise wrong
 
@@ -63,17 +60,6 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
 def _near(mistake: torch.Tensor, within: float | None) -> float | None:
     """How near to a mistake is that mistake: no number but a small one is near to a small one."""
     return within and min(within, 0.02 * mistake.abs().max().item())
-
-
-def _rounded(got: torch.Tensor, expected: torch.Tensor, fewest: int) -> bool:
-    """Is it the right answer, rounded to ``fewest`` digits or more?"""
-    if got.numel() != expected.numel():
-        return False
-    pairs = list(zip(got.flatten().tolist(), expected.flatten().tolist(), strict=True))
-    return any(
-        all(math.isclose(g, float(f"{e:.{digits}g}"), rel_tol=1e-6) for g, e in pairs)
-        for digits in range(fewest, 9)
-    )
 
 
 def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes: Sequence = ()):
@@ -127,9 +113,9 @@ def function(
         @functools.wraps(right)
         def test(answer) -> str | Verdict | None:
             require_function(answer, right)
-            tried = _in_some_form(answer, cases, read)
+            tried = in_some_form(answer, cases, read)
             got = [call.got for call in tried]
-            expected = [read(right(*_copies(case))) for case in cases]
+            expected = [read(right(*copies(case))) for case in cases]
             failed = [i for i, e in enumerate(expected) if _differ(got[i], e)]
             if not failed:
                 said = [look(*pair) for pair in zip(tried, cases, strict=True)] if look else []
@@ -152,47 +138,6 @@ def function(
         return check(test)
 
     return decorate
-
-
-class Tried:
-    """One call of an answer: what it returned, read as ``got``, or what went wrong.
-
-    ``given`` is what became of the arguments, ``calls`` the torch functions that ran.
-    """
-
-    def __init__(self, answer: Callable, case: tuple, read: Callable):
-        self.answer, self.given = answer, _copies(case)
-        self.returned: object = None
-        self.calls: list[Call] = []
-        try:
-            self.returned, self.calls = call(answer, self.given)
-            self.got = read(self.returned)
-        except Wrong as wrong:
-            self.got = wrong
-
-
-def _in_some_form(answer, cases, read) -> list[Tried]:
-    """The calls with float64 tensors or, where code stumbles on those, with float32 or arrays.
-
-    ``torch.ones(3)`` is float32, and torch refuses to multiply the two; nobody was asked to care.
-    """
-    forms = []
-    for convert in (lambda tensor: tensor, _single, np.asarray):
-        form = [tuple(convert(a) if isinstance(a, torch.Tensor) else a for a in c) for c in cases]
-        with np.errstate(all="ignore"):  # who was given tensors expects no warnings of arrays
-            tried = [Tried(answer, case, read) for case in form]
-        if not any(isinstance(call.got, Wrong) for call in tried):
-            return tried
-        forms.append(tried)
-    return forms[0]
-
-
-def _single(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.float() if tensor.is_floating_point() else tensor
-
-
-def _copies(case: tuple) -> tuple:
-    return tuple(a.clone() if isinstance(a, torch.Tensor) else copy.deepcopy(a) for a in case)
 
 
 def _differ(got, expected: torch.Tensor) -> bool:

@@ -1,5 +1,6 @@
 """How an answer differs from the right one, in words that fit any exercise."""
 
+import math
 from collections.abc import Callable
 from itertools import permutations
 
@@ -8,7 +9,7 @@ import torch
 
 from hydra_lib.exercises.reader import Wrong
 
-__all__ = ["difference", "pattern", "text", "told_apart"]
+__all__ = ["difference", "pattern", "rounded", "text", "told_apart"]
 
 
 def difference(got: torch.Tensor, expected: torch.Tensor, within: float | None = None):
@@ -32,6 +33,17 @@ def difference(got: torch.Tensor, expected: torch.Tensor, within: float | None =
     said = told_apart(got[where].item(), expected[where].item())
     says = f"entry {list(where)} is {said}, and should not be" if where else f"{said} is not it"
     return Wrong(says, text(expected))
+
+
+def rounded(got: torch.Tensor, expected: torch.Tensor, fewest: int) -> bool:
+    """Is it the right answer, rounded to ``fewest`` digits or more?"""
+    if got.numel() != expected.numel():
+        return False
+    pairs = list(zip(got.flatten().tolist(), expected.flatten().tolist(), strict=True))
+    return any(
+        all(math.isclose(g, float(f"{e:.{digits}g}"), rel_tol=1e-6) for g, e in pairs)
+        for digits in range(fewest, 9)
+    )
 
 
 def told_apart(number: float, other: float) -> str:

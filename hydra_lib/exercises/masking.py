@@ -4,8 +4,9 @@ import torch
 
 from hydra_lib import boltzmann, masking
 from hydra_lib.exercises import progress
-from hydra_lib.exercises.compare import Tried, function, value
+from hydra_lib.exercises.compare import function, value
 from hydra_lib.exercises.reader import Wrong, numbers
+from hydra_lib.exercises.tried import Tried
 
 __all__ = [
     "gradient_pairs",

@@ -6,9 +6,10 @@ import torch
 
 from hydra_lib import boltzmann
 from hydra_lib.exercises import Verdict, check, progress
-from hydra_lib.exercises.compare import Tried, function, value
+from hydra_lib.exercises.compare import function, value
 from hydra_lib.exercises.differences import difference, told_apart
 from hydra_lib.exercises.reader import Wrong, numbers
+from hydra_lib.exercises.tried import Tried
 
 __all__ = [
     "progress",

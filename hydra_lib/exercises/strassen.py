@@ -102,7 +102,7 @@ def _odd_cases() -> list[tuple]:
 
 def _even_part_only(tried, case) -> str | Verdict | None:
     n = len(case[0])
-    if not any(call.returned for call in tried.calls):
+    if tried.unseen:
         return Verdict(
             True, f"Right. A product of side {n} would be seen in torch's functions only."
         )

@@ -8,18 +8,17 @@ from torch.overrides import TorchFunctionMode
 __all__ = ["Call", "watched"]
 
 _PRODUCTS = {
-    *(
-        "__matmul__",
-        "__rmatmul__",
-        "addbmm",
-        "addmm",
-        "baddbmm",
-        "bmm",
-        "einsum",
-        "linear",
-        "matmul",
-    ),
-    *("mm", "tensordot"),
+    "__matmul__",
+    "__rmatmul__",
+    "addbmm",
+    "addmm",
+    "baddbmm",
+    "bmm",
+    "einsum",
+    "linear",
+    "matmul",
+    "mm",
+    "tensordot",
 }
 
 
