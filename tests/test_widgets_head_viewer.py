@@ -395,7 +395,8 @@ def expect_view(page, library, text, layer, head, position, off=False, name="hea
     model, scores = library
     view = page.locator(f"[data-ready={name}]")
     with torch.no_grad():
-        weights = model.traces(encode(text)[None])[layer].weights[0, head]
+        traces = model.traces(encode(text)[None])
+    weights = traces[layer].weights[0, head]
     whole = predictions(model, text)
     now = predictions(model, text, ablate(layer, head)) if off else whole
     lines = told(text, layer, head, position, weights, now, whole if off else None)
@@ -469,6 +470,21 @@ def expect_view(page, library, text, layer, head, position, off=False, name="hea
     }
     assert {(i, j) for i, j, _ in drawn[1]} == framed
     expect(picture.locator(".hydra-query")).to_have_attribute("y", str(position))
+    expect_in_small(view, [weights for trace in traces for weights in trace.weights[0]])
+
+
+def expect_in_small(view, heads):
+    """The tiles show the weights of every head, to the nearest fifth."""
+    tiles = view.locator(".hydra-head > svg").evaluate_all(
+        """all => all.map((svg) => [...svg.querySelectorAll(".hydra-weight")].flatMap((path) =>
+            [...path.getAttribute("d").matchAll(/M(\\d+) (\\d+)h1v1h-1z/g)].map(([_, x, y]) =>
+                [Number(y), Number(x), Number(path.getAttribute("opacity"))])))"""
+    )
+    for cells, weights in zip(tiles, heads, strict=True):
+        shown = torch.zeros_like(weights)
+        for i, j, shade in cells:
+            shown[i, j] = shade
+        assert (shown - weights).abs().max() < 0.1001
 
 
 @browser
@@ -608,7 +624,9 @@ def test_symbols_by_hover_click_and_keyboard(widget_page, library):
 @browser
 def test_map_by_pointer(widget_page, library):
     page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=0))
-    box = page.locator(".hydra-map svg").bounding_box()
+    picture = page.locator(".hydra-map svg")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
 
     def at(row):
         return box["x"] + 5, box["y"] + (row + 0.5) / len(TEXT) * box["height"]

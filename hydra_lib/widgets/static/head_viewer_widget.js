@@ -6,6 +6,7 @@ import {
 } from "./ui.js";
 
 const LOOK_UPS = ["induction", "bracket", "entity"];
+const SHADES = 5; // of a weight in a picture in small
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
 const NOTICED = 0.05; // a weight below is not printed under its symbol
 const GUESSES = 3;
@@ -87,6 +88,7 @@ function render({ model, el: root }) {
     if (current?.text === text) return;
     const ids = [...text].map((symbol) => SYMBOLS.indexOf(symbol));
     current = { text, ids, notes: annotate(text), whole: forward(learned, ids), without: new Map() };
+    picker.prepare(current.whole.weights, text.length);
     if (examine(typed.input.value).legal !== text) typed.set(text);
     strip.prepare(text);
   };
@@ -130,16 +132,18 @@ function render({ model, el: root }) {
   return follow(model, ["text", "layer", "head", "position", "off", "seed", "guesses"], draw);
 }
 
-/** A button for each head, a row for each layer, with the role it plays best and how well. */
+/** A button for each head, a row for each layer: its weights in small, the role it plays best and how well. */
 function headPicker(scores, onChoose) {
   const layers = Object.values(scores)[0];
   const buttons = layers.map((heads, layer) => heads.map((_, head) => el("button", {
     type: "button", onclick: () => onChoose(layer, head), onfocus: () => onChoose(layer, head),
-  }, el("span", {}, `head ${head}`), el("span"), el("span"))));
+  }, el("span", {}, `head ${head}`), el("span"), svg("svg", { "aria-hidden": true }), el("span"))));
   const rest = roving(buttons);
   const root = el("div", { class: "hydra-picker" }, ...buttons.map((row, layer) =>
     el("div", { role: "group", "aria-label": `layer ${layer}`, style: `--heads:${row.length}` },
       el("span", { class: "hydra-layer" }, `layer ${layer}`), ...row)));
+  const prepare = (weights, T) => buttons.forEach((row, layer) => row.forEach(({ children }, head) =>
+    inSmall(children[2], weights[layer][head], T)));
   const draw = (layer, head, isOff, guessed) => {
     buttons.forEach((row, l) => row.forEach((button, h) => {
       const chosen = l === layer && h === head;
@@ -155,12 +159,30 @@ function headPicker(scores, onChoose) {
       const name = mark && score < PLAYED ? "nothing" : role;
       button.setAttribute("aria-label", `layer ${l}, head ${h}: ${known ? `${name} ${share(score)}` : "guess its role"}`);
       button.children[1].textContent = known ? share(score) : "";
-      button.children[2].textContent = known ? mark + name : "?";
+      button.children[3].textContent = known ? mark + name : "?";
       button.setAttribute("aria-pressed", chosen);
     }));
     rest(buttons[layer][head]);
   };
-  return { root, draw };
+  return { root, prepare, draw };
+}
+
+/** All weights of a head, in a few shades: enough to tell one head from another. */
+function inSmall(picture, weights, T) {
+  const cells = Array(SHADES + 1).fill("");
+  weights.forEach((w, n) => {
+    const shade = Math.round(w * SHADES);
+    if (shade > 0) cells[shade] += `M${n % T} ${Math.floor(n / T)}h1v1h-1z`;
+  });
+  picture.setAttribute("viewBox", `0 0 ${T} ${T}`);
+  picture.replaceChildren(past(T), ...cells.slice(1).map((d, n) =>
+    svg("path", { d, class: "hydra-weight", opacity: (n + 1) / SHADES })));
+}
+
+/** What T queries may see: the triangle of themselves and all before. */
+function past(T) {
+  const stairs = Array.from({ length: T }, (_, i) => `V${i}H${i + 1}`).join("");
+  return svg("path", { class: "hydra-past", d: `M0 0${stairs}V${T}H0Z` });
 }
 
 /** The role that a head plays best, and how well. */
@@ -257,11 +279,9 @@ function attentionMap({ choose, point }) {
     const cells = [...weights].flatMap((w, n) =>
       (w < FAINT ? [] : [cell(Math.floor(n / T), n % T, { class: "hydra-weight", opacity: w.toFixed(2) })]));
     const answers = notes.flatMap((note, i) => note.answers.map((j) => cell(i, j, { class: "hydra-answered" })));
-    const stairs = Array.from({ length: T }, (_, i) => `V${i}H${i + 1}`).join("");
     picture.setAttribute("viewBox", `-0.2 -0.2 ${T + 0.4} ${T + 0.4}`);
     picture.setAttribute("aria-label", `${name}: ${T} × ${T} weights, a row a query, a column a key`);
-    picture.replaceChildren(
-      svg("path", { class: "hydra-past", d: `M0 0${stairs}V${T}H0Z` }), ...cells, ...answers, row);
+    picture.replaceChildren(past(T), ...cells, ...answers, row);
     caption.textContent = "All its weights: a row a query, a column a key. Framed: the answers.";
   };
   return { root, draw };
