@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from hydra_lib.attention import fused_attention
 from hydra_lib.heads import (
     ANDREA_12M,
     ANDREA_120M,
@@ -172,7 +171,7 @@ def strides():
         strided = tuple(split_heads(x, config.n_heads) for x in wide)
         for name, fn, inputs in (
             ("q @ kᵀ", scores, strided[:2]),
-            ("attention", fused_attention, strided),
+            ("attention", F.scaled_dot_product_attention, strided),
         ):
             packed = [x.contiguous() for x in inputs]
             found = compare(
@@ -202,37 +201,6 @@ def strides():
         )
         names = ("one head's q @ kᵀ, strided", "one head's q @ kᵀ, packed beforehand")
         yield from told("strides of one head", names, found, T=length)
-
-
-def loops():
-    """Reference: one small product a head. Candidate: one product for all heads."""
-    config = ANDREA_120M
-    weight = random(config.d_model, config.d_model) / config.d_model**0.5
-    for batch, length in ((1, 1), (1, 16), (1, 128), (1, 512), (8, 128)):
-        x = random(batch, length, config.d_model, seed=1)
-        sizes = {"B": batch, "T": length, "d_model": 768, "h": 12}
-
-        def by_head(x, weight):
-            return [F.linear(x, w) for w in weight.chunk(12)]
-
-        def at_once(x, weight):
-            return split_heads(F.linear(x, weight), 12).unbind(-3)
-
-        found = compare(by_head, at_once, (x, weight), budget=1.0)
-        names = ("projection, one head at a time", "projection, all heads at once")
-        yield from told("loop", names, found, **sizes)
-
-        def attend_by_head(q, k, v):
-            pairs = zip(q.split(1, 1), k.split(1, 1), v.split(1, 1), strict=True)
-            return [fused_attention(*heads) for heads in pairs]
-
-        def attend_at_once(q, k, v):
-            return fused_attention(q, k, v).split(1, 1)
-
-        heads = tuple(split_heads(random(*x.shape, seed=i), 12) for i in range(3))
-        found = compare(attend_by_head, attend_at_once, heads, budget=1.0)
-        names = ("attention, one head at a time", "attention, all heads at once")
-        yield from told("loop", names, found, **sizes)
 
 
 def heads():
@@ -305,7 +273,7 @@ def main():
         "environment": environment_of(),
         "rows": [],
     }
-    for group in (layers, strides, loops, heads, recurrent):
+    for group in (layers, strides, heads, recurrent):
         record["rows"] += group()
     write(record, OUT)
 

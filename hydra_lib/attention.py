@@ -92,8 +92,8 @@ def fused_attention(
 
     ``torch.nn.functional.scaled_dot_product_attention`` with this book's rule for a query that has
     no key to attend to: zeros, and zero gradients, on every device and in every version of torch.
-    ``causal`` alone is handed over by name: kernels skip the empty half, and no mask is made. A
-    mask is data, whatever it holds, so a traced or compiled call works for another one as well.
+    ``causal`` alone is handed over by name: no mask is made, and kernels may skip what it forbids.
+    A mask is data, whatever it holds, so a traced or compiled call works for another one as well.
 
     Arguments and errors as there, but values are not looked at: NaN in, NaN out, and meta tensors,
     ``torch.compile``, ``torch.export`` and ``vmap`` will do. Cost: the same FLOPs; without a mask

@@ -443,7 +443,7 @@ def test_W4():
 
 
 def test_W5():
-    ratio = {(r["kernel"], r["B"], r["T"]): r["ratio"] for r in pairs("attention", "loop")}
+    ratio = {(r["kernel"], r["B"], r["T"]): r["ratio"] for r in pairs("ladder", "loop")}
     assert ratio["attention, all heads at once", 1, 1] > 2
     assert ratio["attention, all heads at once", 1, 512] < 1.5
     assert min(ratio.values()) > 1

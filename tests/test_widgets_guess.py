@@ -39,6 +39,12 @@ def made(**settings):
     ("make", "error", "message"),
     [
         (lambda: GuessWidget({}, ""), TypeError, "rows must be a list, got dict"),
+        (lambda: GuessWidget([None], ""), TypeError, "a row must be a dict, got NoneType"),
+        (
+            lambda: GuessWidget([{"reference": "a", "kernel": "b", "T": 1}], ""),
+            ValueError,
+            "rows must have kernel, T and ratio, got one without ratio",
+        ),
         (
             lambda: GuessWidget([], ""),
             ValueError,

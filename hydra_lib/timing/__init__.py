@@ -10,7 +10,6 @@ attention, the rows of a record, and the mistakes that all this avoids, made on 
 from hydra_lib.timing.accuracy import FailedCheckError, relative_error, tolerance_for
 from hydra_lib.timing.environment import NoCudaError, environment_of
 from hydra_lib.timing.exact import (
-    attend_causally,
     exact_attention,
     exact_gradients,
     forward_and_backward,
@@ -19,12 +18,7 @@ from hydra_lib.timing.exact import (
 from hydra_lib.timing.ladder import (
     LADDER,
     Rung,
-    all_at_once,
-    one_by_one,
-    python_loops,
     refusal,
-    sdpa,
-    triton_attention,
 )
 from hydra_lib.timing.measurement import Comparison, Timing, bench, compare
 from hydra_lib.timing.memory import peak_bytes
@@ -45,8 +39,6 @@ __all__ = [
     "NothingToWaitForError",
     "Rung",
     "Timing",
-    "all_at_once",
-    "attend_causally",
     "bench",
     "ceilings_of",
     "climb",
@@ -58,16 +50,12 @@ __all__ = [
     "measure",
     "measure_ceilings",
     "measure_pair",
-    "one_by_one",
     "pair_rows",
     "peak_bytes",
     "place",
-    "python_loops",
     "refusal",
     "relative_error",
     "row",
     "row_error",
-    "sdpa",
     "tolerance_for",
-    "triton_attention",
 ]

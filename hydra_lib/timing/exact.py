@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float, Float64
 
 from hydra_lib import _checks
-from hydra_lib.attention import check_inputs
 
 __all__ = [
     "attend_causally",
@@ -28,14 +27,12 @@ def attend_causally(
     """``softmax(q kᵀ / √d_k, causal) v``, one operation after the other.
 
     The (T, T) matrix goes to memory or comes from it eight times: written, read and written by
-    the scaling, by the mask and by the softmax, read by the mix.
-
-    Errors as :func:`hydra_lib.attention.fused_attention`.
+    the scaling, by the mask and by the softmax, read by the mix. Nothing is checked, because this
+    is timed.
 
     >>> attend_causally(*torch.ones(3, 2, 4)).shape
     torch.Size([2, 4])
     """
-    check_inputs(q, k, v, None, True, None, values=False)
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (..., T, d_k) x (..., d_k, T) -> (..., T, T)
     future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
     weights = scores.masked_fill(future, float("-inf")).softmax(-1)
@@ -45,7 +42,7 @@ def attend_causally(
 def exact_attention(q: Heads, k: Heads, v: Heads) -> Float64[torch.Tensor, "B h T d_k"]:
     """Causal attention in float64, one (T, T) matrix in memory at a time.
 
-    Raises as :func:`hydra_lib.timing.ladder.python_loops`.
+    Raises as :func:`hydra_lib.timing.ladder.refusal`.
 
     >>> exact_attention(*torch.ones(3, 1, 1, 2, 4)).dtype
     torch.float64
@@ -61,7 +58,7 @@ def exact_attention(q: Heads, k: Heads, v: Heads) -> Float64[torch.Tensor, "B h 
 def exact_gradients(q: Heads, k: Heads, v: Heads, gradient: Heads) -> tuple:
     """The output in float64, and the gradients of q, k and v for that ``gradient`` of it.
 
-    Raises as :func:`hydra_lib.timing.ladder.python_loops`.
+    Raises as :func:`hydra_lib.timing.ladder.refusal`.
 
     >>> len(exact_gradients(*torch.ones(4, 1, 1, 2, 4)))
     4

@@ -1,7 +1,8 @@
 """One causal attention, computed ever better: from Python loops to a fused kernel.
 
 Every rung is a function of q, k and v, each (B, h, T, d_k), and gives the same (B, h, T, d_k) up
-to rounding. What lies around it in a layer, the projections, is the same for all.
+to rounding. What lies around it in a layer, the projections, is the same for all. A rung is there
+to be timed, and so checks nothing: :func:`refusal` does, before.
 """
 
 import math
@@ -35,12 +36,7 @@ LOOP_LIMIT = 2**22
 
 
 def python_loops(q: Heads, k: Heads, v: Heads) -> Heads:
-    """One number after the other, in Python's own floats: the sums as they are written down.
-
-    Raises TypeError for what is no tensor; ValueError unless q, k and v are of one shape
-    (B, h, T, d_k), floating dtype and device.
-    """
-    check_heads(q=q, k=k, v=v)
+    """One number after the other, in Python's own floats: the sums as they are written down."""
     heads = zip(*(x.flatten(0, 1).tolist() for x in (q, k, v)), strict=True)
     out = [attend_one_head(*one) for one in heads]
     return torch.tensor(out, dtype=q.dtype, device=q.device).view(q.shape)
@@ -64,32 +60,22 @@ def attend_one_head(q: list, k: list, v: list) -> list:
 
 
 def one_by_one(q: Heads, k: Heads, v: Heads) -> Heads:
-    """One head after the other: two matrix products each, and what lies between them.
-
-    Raises as :func:`python_loops`.
-    """
-    check_heads(q=q, k=k, v=v)
+    """One head after the other: two matrix products each, and what lies between them."""
     size = q.shape[:2]
     heads = zip(*(x.flatten(0, 1).unbind() for x in (q, k, v)), strict=True)
     return torch.stack([attend_causally(*one) for one in heads]).unflatten(0, size)
 
 
 def all_at_once(q: Heads, k: Heads, v: Heads) -> Heads:
-    """All heads in one batched product; all their (T, T) matrices stand in memory.
-
-    Raises as :func:`python_loops`.
-    """
-    check_heads(q=q, k=k, v=v)
+    """All heads in one batched product; all their (T, T) matrices stand in memory."""
     return attend_causally(q, k, v)
 
 
 def sdpa(q: Heads, k: Heads, v: Heads, backend: SDPBackend) -> Heads:
     """torch's ``scaled_dot_product_attention``, held to one ``backend``.
 
-    Raises as :func:`python_loops`, and torch's RuntimeError where the backend refuses.
+    Raises torch's RuntimeError where the backend refuses.
     """
-    check_heads(q=q, k=k, v=v)
-    _checks.instance("backend", backend, SDPBackend)
     with sdpa_kernel(backend):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
@@ -97,9 +83,8 @@ def sdpa(q: Heads, k: Heads, v: Heads, backend: SDPBackend) -> Heads:
 def triton_attention(q: Heads, k: Heads, v: Heads, split_queries: bool = True) -> Heads:
     """This book's own kernel; with ``split_queries`` a program for each block of query rows.
 
-    Raises as :func:`python_loops`, and as ``hydra_lib.kernels.flash_attention``.
+    Raises as ``hydra_lib.kernels.flash_attention``, which checks what it is given.
     """
-    check_heads(q=q, k=k, v=v)
     from hydra_lib.kernels import flash_attention  # Triton is optional
 
     return flash_attention(q, k, v, causal=True, split_queries=split_queries)
@@ -142,7 +127,8 @@ def refusal(name: str, q: Heads, k: Heads, v: Heads) -> str | None:
     The reason is the kernel's own where it gives one. Memory that does not suffice is a reason
     too, and so is the time that Python's loops would take.
 
-    Raises ValueError for a name that is no rung, and for tensors that no rung takes.
+    Raises ValueError for a name that is no rung, and unless q, k and v are of one shape
+    (B, h, T, d_k), dtype and device; TypeError for what is no floating tensor.
 
     >>> refusal("SDPA cuDNN", *torch.ones(3, 1, 1, 2, 4))
     'needs CUDA, got cpu'

@@ -24,9 +24,9 @@ class GuessWidget(Widget):
     ``guesses`` are factors from 0.1 to 10,000, one for each kernel but the reference, in the order
     of the rows; ``T`` is the length; ``looked`` whether what was measured is shown.
 
-    Raises TypeError for rows that are no list; ValueError for rows without a reference or with
-    two, for two rows of one kernel and length, for a factor outside the axis, and for other
-    settings.
+    Raises TypeError for rows that are no list of rows; ValueError for rows without a reference or
+    with two, without a kernel, T or ratio, for two rows of one kernel and length, for a factor
+    outside the axis, and for other settings.
     """
 
     _esm = bundle("guess_widget.js")
@@ -42,12 +42,17 @@ class GuessWidget(Widget):
 
     def __init__(self, rows, about, **traits):
         _checks.instance("rows", rows, list)
+        for row in rows:
+            _checks.instance("a row", row, dict)
         paired = [row for row in rows if row.get("reference")]
         references = sorted({row["reference"] for row in paired})
         if len(references) != 1:
             raise ValueError(f"rows must be paired with one reference, got {references}")
         times: dict[str, dict[str, float]] = {}
         for row in paired:
+            for key in ("kernel", "T", "ratio"):
+                if key not in row:
+                    raise ValueError(f"rows must have kernel, T and ratio, got one without {key}")
             own, T = times.setdefault(row["kernel"], {}), str(row["T"])
             if T in own:
                 raise ValueError(f"rows must be one a kernel and T, got two {row['kernel']} at {T}")
