@@ -39,7 +39,7 @@ def made(**settings):
     ("make", "error", "message"),
     [
         (lambda: GuessWidget({}, ""), TypeError, "rows must be a list, got dict"),
-        (lambda: GuessWidget([None], ""), TypeError, "a row must be a dict, got NoneType"),
+        (lambda: GuessWidget([None], ""), TypeError, "rows[0] must be a dict, got NoneType"),
         (
             lambda: GuessWidget([{"reference": "a", "kernel": "b", "T": 1}], ""),
             ValueError,

@@ -42,8 +42,8 @@ class GuessWidget(Widget):
 
     def __init__(self, rows, about, **traits):
         _checks.instance("rows", rows, list)
-        for row in rows:
-            _checks.instance("a row", row, dict)
+        for i, row in enumerate(rows):
+            _checks.instance(f"rows[{i}]", row, dict)
         paired = [row for row in rows if row.get("reference")]
         references = sorted({row["reference"] for row in paired})
         if len(references) != 1:
