@@ -33,7 +33,7 @@ def lines(found: dict) -> list[str]:
         f"    {kind}: {audits[part['id']]['title']}"
         for kind, one in scores.items()
         for part in one["auditRefs"]
-        if kind != "performance" and part["weight"] and audits[part["id"]]["score"] == 0
+        if kind != "performance" and part["weight"] and audits[part["id"]]["score"] not in (1, None)
     ]
     return ["  ".join(first), *rest]
 
@@ -43,7 +43,8 @@ def main(names: list[str]) -> None:
         sys.exit("Lighthouse comes by npx, which is not on this machine: install Node")
     with serve() as address:
         for name in names or sorted(p.stem for p in SITE.glob("book/[0-9][0-9]_*.html")):
-            print(f"{name:<18}", *lines(report(f"{address}/book/{name}.html")), sep="\n  ")
+            found = lines(report(f"{address}/book/{name}.html"))
+            print(f"{name:<18}", *found, sep="\n  ", flush=True)
 
 
 if __name__ == "__main__":
