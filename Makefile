@@ -5,7 +5,7 @@ PORT ?= 8000
 PLACE ?= colab
 
 # One thread a process: two of them share two cores better than two that each want both.
-TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rs -p no:cacheprovider
+TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rsfE -p no:cacheprovider
 
 .PHONY: book quick test serve lab sync publish-check elsewhere hosts links bench mutants clean help
 

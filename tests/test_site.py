@@ -109,11 +109,16 @@ def test_the_silence_test_hears(open_page, site):
     assert "failed: http://127.0.0.2/elsewhere" in heard
 
 
-@pytest.fixture
-def halting():
-    """An address where a page arrives in two pieces, cut inside the state of its last widget."""
+@pytest.fixture(params=["first module", "last state", "last view", "last picture"])
+def halting(request):
+    """An address where a page arrives in two pieces, cut inside of what a widget needs."""
     whole = (SITE / "book" / "03_softmax.html").read_bytes()
-    at = whole.rindex(b"widget-state+json") + 500
+    at = {
+        "first module": whole.index(b'hydra.module+json">') + 500,
+        "last state": whole.rindex(b"widget-state+json") + 500,
+        "last view": whole.rindex(b"widget-view+json") + 30,
+        "last picture": whole.rindex(b' still" inert>') + 200,
+    }[request.param]
 
     class Halting(http.server.BaseHTTPRequestHandler):
         def do_GET(self):

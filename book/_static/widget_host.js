@@ -154,15 +154,16 @@
   const shown = new Set();
   const read = new Set();
   const FOLLOWS = Node.DOCUMENT_POSITION_FOLLOWING;
+  // A script that the parser is still in may have come by half, and so may a picture beside it.
+  const parsed = (script) => document.readyState !== "loading" || script.parentNode.nextSibling;
   function sweep() {
     const first = document.querySelector('script[type="application/vnd.hydra.module+json"]');
-    if (first && !read.has(first)) {
+    if (first && parsed(first) && !read.has(first)) {
       read.add(first);
       load(whole(JSON.parse(first.textContent))).catch(() => {}); // said where the widget stands
     }
     for (const script of scripts("view")) {
-      const parsed = document.readyState !== "loading" || script.parentNode.nextSibling;
-      if (!parsed || shown.has(script)) continue;
+      if (!parsed(script) || shown.has(script)) continue;
       shown.add(script);
       // A state stands before its view; the next widget's may have come by half.
       for (const state of scripts("state")) {
