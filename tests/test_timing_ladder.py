@@ -3,10 +3,12 @@ import sys
 import pytest
 import torch
 from torch.nn.attention import SDPBackend
+from torch.profiler import profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hydra_lib.attention import scaled_dot_product_attention
 from hydra_lib.masking import causal_mask
+from hydra_lib.records import record, records
 from hydra_lib.timing import ladder
 from hydra_lib.timing.exact import forward_and_backward
 from hydra_lib.timing.ladder import (
@@ -21,11 +23,14 @@ from hydra_lib.timing.ladder import (
 from hydra_lib.timing.sizes import AttentionSize
 from tests.refusal import refuses
 
+SAFE_SOFTMAX = {"_softmax": 2, "isneginf": 1, "all": 0, "where": 2}
+
 
 class Passes(TorchDispatchMode):
     """Counts the arrays of ``numel`` numbers that operations read and write; a view is neither.
 
-    Of masks, which take a byte a number, none is counted.
+    Of masks, which take a byte a number, none is counted. A safe softmax runs operations that do
+    not come by here.
     """
 
     def __init__(self, numel):
@@ -38,7 +43,9 @@ class Passes(TorchDispatchMode):
         read, written = (
             [x for x in xs if x.numel() == self.numel and x.is_floating_point()] for xs in tensors
         )
-        if not {x.data_ptr() for x in read} & {x.data_ptr() for x in written}:
+        if operation is torch.ops.aten._safe_softmax.default:
+            self.count += sum(SAFE_SOFTMAX.values())
+        elif not {x.data_ptr() for x in read} & {x.data_ptr() for x in written}:
             self.count += len(read) + len(written)
         return out
 
@@ -55,6 +62,26 @@ def test_passes_over_the_matrix_are_counted(name, B, h):
     with Passes(B * h * T * T) as backward:
         out.backward(torch.ones_like(out))
     assert LADDER[name].passes == (forward.count, forward.count + backward.count)
+
+
+def test_a_safe_softmax_runs_what_is_counted():
+    scores = torch.randn(7, 11)
+    with profile(record_shapes=True) as profiled:
+        torch.ops.aten._safe_softmax(scores, -1)
+    whole = [e.name.removeprefix("aten::") for e in profiled.events() if [7, 11] in e.input_shapes]
+    wrappers = ["_safe_softmax", "softmax"]
+    assert [name for name in whole if name != "to"] == [*wrappers, *SAFE_SOFTMAX]
+
+
+@pytest.mark.parametrize("name", ["ladder", *records("gpu-")])
+def test_a_record_counts_what_is_counted_here(name):
+    rows = [row for row in record(name)["rows"] if row.get("kernel") in LADDER and row["bytes"]]
+    assert rows
+    for row in rows:
+        size = AttentionSize(*(row[key] for key in ("B", "h", "T", "head_dim")))
+        dtype, backward = getattr(torch, row["dtype"]), row["pass"] != "forward"
+        counted = size.bytes(dtype, backward, LADDER[row["kernel"]].passes[backward])
+        assert (row["bytes"], row["flops"]) == (counted, size.flops(backward)), row
 
 
 ON_CPU = ("Python loops", "one head at a time", "all heads at once", "SDPA math", "SDPA flash")

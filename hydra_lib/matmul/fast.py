@@ -2,8 +2,9 @@
 
 Three decisions were made for speed. Blocks are multiplied by the library that is faster here, see
 :mod:`hydra_lib.matmul.blas`. A product that is added to something goes through BLAS's own
-``C + A·B``, so at the last level four of the seven products cost no addition. And temporaries lie
-in memory as :mod:`hydra_lib.matmul.blocks` lays them, so that adding reads straight on.
+``C + A·B``, so at the last level three of the fifteen additions cost nothing and a fourth a copy.
+And temporaries lie in memory as :mod:`hydra_lib.matmul.blocks` lays them, so that adding reads
+straight on.
 """
 
 import itertools

@@ -110,7 +110,7 @@ _RUNGS = (
     Rung("Python loops", python_loops),
     Rung("one head at a time", one_by_one, (8, 19)),
     Rung("all heads at once", all_at_once, (8, 19)),
-    Rung("SDPA math", partial(sdpa, backend=SDPBackend.MATH), (6, 13)),
+    Rung("SDPA math", partial(sdpa, backend=SDPBackend.MATH), (9, 16)),
     Rung("SDPA efficient", partial(sdpa, backend=SDPBackend.EFFICIENT_ATTENTION)),
     Rung("SDPA flash", partial(sdpa, backend=SDPBackend.FLASH_ATTENTION)),
     Rung("SDPA cuDNN", partial(sdpa, backend=SDPBackend.CUDNN_ATTENTION)),
