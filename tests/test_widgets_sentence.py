@@ -361,3 +361,21 @@ def test_a_name_stands_inside_the_plane_and_beside_its_arrow(widget_page):
         beside = tip[0] < box["x"] or tip[0] > box["x"] + box["width"]
         above = tip[1] < box["y"] or tip[1] > box["y"] + box["height"]
         assert beside or above
+
+
+SHADES = """() => {
+    const style = (selector) => getComputedStyle(document.querySelector(selector));
+    return [style(".hydra-swatch").backgroundColor, style("td.hydra-heat").backgroundColor,
+        style(".hydra-pills :checked + span").borderColor];
+}"""
+
+
+@browser
+def test_a_system_of_high_contrast_leaves_what_colours_say(widget_page):
+    page = widget_page(SentenceWidget())
+    shades = page.evaluate(SHADES)
+    page.emulate_media(forced_colors="active")
+    assert page.evaluate(SHADES) == shades
+    assert page.evaluate("() => getComputedStyle(document.querySelector('.hydra')).color") == (
+        page.evaluate("() => getComputedStyle(document.body).color")
+    )
