@@ -94,7 +94,7 @@ def loops(batch: int, length: int) -> list[dict]:
         return [F.linear(x, w) for w in weight.chunk(h)]
 
     def project_at_once(x, weight):
-        return split_heads(F.linear(x, weight), h).unbind(-3)
+        return F.linear(x, weight).unflatten(-1, (h, -1)).unbind(-2)
 
     def attend_by_head(q, k, v):
         return [attend(*x) for x in zip(q.split(1, 1), k.split(1, 1), v.split(1, 1), strict=True)]

@@ -32,9 +32,14 @@ def test_page_is_silent_and_asks_nobody(open_page, site, page, kind, scheme):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_fits_a_phone(open_page, site, page):
-    """320 px are a small phone, and a desktop of 1280 at 400 %."""
+    """320 px are a small phone, and a desktop of 1280 at 400 %. Letters may be larger by half."""
     opened = open_page(site["http"] + page, width=320)
     assert opened.evaluate("document.documentElement.scrollWidth") <= 320
+    opened.set_viewport_size({"width": 360, "height": 900})
+    letters = {"fontSizes": {"standard": 24, "fixed": 20}}
+    opened.context.new_cdp_session(opened).send("Page.setFontSizes", letters)
+    assert opened.evaluate("getComputedStyle(document.documentElement).fontSize") == "24px"
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_paper_is_light_and_nothing_is_cut(open_page, site):

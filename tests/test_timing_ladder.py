@@ -24,13 +24,14 @@ from hydra_lib.timing.sizes import AttentionSize
 from tests.refusal import refuses
 
 SAFE_SOFTMAX = {"_softmax": 2, "isneginf": 1, "all": 0, "where": 2}
+MASKED_FILL = ["masked_fill", "clone", "copy_", "masked_fill_"]
 
 
 class Passes(TorchDispatchMode):
     """Counts the arrays of ``numel`` numbers that operations read and write; a view is neither.
 
-    Of masks, which take a byte a number, none is counted. A safe softmax runs operations that do
-    not come by here.
+    Of masks, which take a byte a number, none is counted. What a safe softmax runs does not come by
+    here; the copy of a masked_fill counts as that one operation does.
     """
 
     def __init__(self, numel):
@@ -64,13 +65,19 @@ def test_passes_over_the_matrix_are_counted(name, B, h):
     assert LADDER[name].passes == (forward.count, forward.count + backward.count)
 
 
-def test_a_safe_softmax_runs_what_is_counted():
+@pytest.mark.parametrize(
+    ("operation", "argument", "expected"),
+    [
+        (torch.ops.aten._safe_softmax, (-1,), ["_safe_softmax", "softmax", *SAFE_SOFTMAX]),
+        (torch.masked_fill, (torch.ones(7, 11, dtype=torch.bool), -1.0), MASKED_FILL),
+    ],
+)
+def test_what_one_operation_runs_as_several(operation, argument, expected):
     scores = torch.randn(7, 11)
     with profile(record_shapes=True) as profiled:
-        torch.ops.aten._safe_softmax(scores, -1)
+        operation(scores, *argument)
     whole = [e.name.removeprefix("aten::") for e in profiled.events() if [7, 11] in e.input_shapes]
-    wrappers = ["_safe_softmax", "softmax"]
-    assert [name for name in whole if name != "to"] == [*wrappers, *SAFE_SOFTMAX]
+    assert [name for name in whole if name not in ("to", "empty_like")] == expected
 
 
 @pytest.mark.parametrize("name", ["ladder", *records("gpu-")])

@@ -183,6 +183,23 @@ def position_of(tau):
     return {0: 0, math.inf: 240}.get(tau) or min(239, max(1, 120 + 60 * math.log10(tau or 1e-9)))
 
 
+# Read at once: to ask for each by itself takes seconds.
+SHOWN = """(root) => {
+    const texts = (selector) => [...root.querySelectorAll(selector)].map((one) => one.textContent);
+    const slider = root.querySelector(".hydra-control input[type=range]");
+    const quantities = [...root.querySelectorAll("output[data-quantity]")].map((output) => {
+        const at = (kind, name) => Number(output.closest("figure")
+            .querySelector(`svg .hydra-${kind}`).getAttribute(name));
+        const marks = [at("path", "x1"), at("path", "x2"), at("dot", "cx"), at("dot", "cy")];
+        return [output.dataset.quantity, [output.textContent, marks]];
+    });
+    const said = slider.getAttribute("aria-valuetext");
+    return {
+        slider: [slider.value, said, slider.nextSibling.textContent],
+        lines: ["thead th", "tbody tr:nth-child(1) td", "tbody tr:nth-child(2) td"].map(texts),
+        quantities: Object.fromEntries(quantities),
+    };
+}"""
 CUT = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
 
 
@@ -191,27 +208,8 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
     row = torch.tensor(scores, dtype=torch.float64)
     p = boltzmann.probabilities(row, tau).tolist()
     now = {name: quantity(row, tau).item() for name, quantity in QUANTITIES.items()}
-    slider = page.get_by_label("Temperature τ")
-    position = 0 if tau == 0 else position_of(tau)
-    expect(slider).to_have_value(str(round(position)))
-    expect(slider).to_have_attribute("aria-valuetext", written(tau))
-    expect(slider.locator("xpath=../output")).to_have_text(written(tau))
     expect(page.get_by_label("or type τ")).to_have_value(written(tau))
     expect(page.get_by_label("Example")).to_have_value(example)
-    states = [str(n + 1) for n in range(len(scores))]
-    expect(page.locator("thead th")).to_have_text(["state", *states])
-    lines = page.locator("tbody tr")
-    expect(lines.nth(0).locator("td")).to_have_text([written(float(f"{-s:.3g}")) for s in scores])
-    expect(lines.nth(1).locator("td")).to_have_text(
-        ["<.001" if 0 < x < 5e-4 else f"{x:.3f}" for x in p]
-    )
-    assert page.locator(".hydra-states :is(td, th)").evaluate_all(CUT) == []
-    expect_levels(page, scores, p)
-    standing = particles(page)
-    assert sum(standing) == 100
-    # A sample is off by the root of its variance; five of them and a few are never seen.
-    for count, x in zip(standing, p, strict=True):
-        assert abs(count - 100 * x) <= 50 * math.sqrt(x * (1 - x)) + 4
     finite = sum(math.isfinite(s) for s in scores)
     phase = {
         0: "Frozen, all mass on the lowest energy:",
@@ -223,18 +221,28 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
         sentence += f" F = U − τS: {written(now['F'])} = {written(now['U'])} − {written(tau)} × "
         sentence += f"{written(now['S'])}."
     expect(page.locator(".hydra-summary")).to_have_text(sentence)
+    shown = page.locator("[data-ready=temperature]").evaluate(SHOWN)
+    position = 0 if tau == 0 else position_of(tau)
+    assert shown["slider"] == [str(round(position)), written(tau), written(tau)]
+    assert shown["lines"] == [
+        ["state", *(str(n + 1) for n in range(len(scores)))],
+        [written(float(f"{-s:.3g}")) for s in scores],
+        ["<.001" if 0 < x < 5e-4 else f"{x:.3f}" for x in p],
+    ]
+    assert shown["quantities"].keys() == now.keys()
     for name, value in now.items():
-        output = page.locator(f"output[data-quantity={name}]")
-        expect(output).to_have_text(written(value))
-        figure = page.locator("figure", has=output)
-        marks = figure.locator("svg").evaluate(
-            """svg => ["path", "dot"].map((kind) => ["x1", "x2", "cx", "cy"].map((name) =>
-                Number(svg.querySelector(`.hydra-${kind}`).getAttribute(name) ?? NaN)))"""
-        )
+        text, marks = shown["quantities"][name]
         here, lowest = across(name, position), CHARTS[name][1] - 4
-        assert marks[0][:2] == pytest.approx([here, here])
-        assert marks[1][2] == pytest.approx(here)
-        assert marks[1][3] == pytest.approx(min(lowest, height(name, value, row)), abs=1e-6)
+        assert text == written(value)
+        assert marks[:3] == pytest.approx([here] * 3)
+        assert marks[3] == pytest.approx(min(lowest, height(name, value, row)), abs=1e-6)
+    assert page.locator(".hydra-states :is(td, th)").evaluate_all(CUT) == []
+    expect_levels(page, scores, p)
+    standing = particles(page)
+    assert sum(standing) == 100
+    # A sample is off by the root of its variance; five of them and a few are never seen.
+    for count, x in zip(standing, p, strict=True):
+        assert abs(count - 100 * x) <= 50 * math.sqrt(x * (1 - x)) + 4
 
 
 def particles(page):
@@ -249,25 +257,26 @@ def particles(page):
     return [int(count) for count in told]
 
 
+LEVELS = """() => [
+    [...document.querySelectorAll(".hydra-shelves input")].map((one) => [one.ariaLabel, one.min,
+        one.max, one.getAttribute("aria-valuetext"), one.disabled, one.value]),
+    [...document.querySelectorAll(".hydra-exact")].map((one) =>
+        ["x", "y", "height"].map((name) => Number(one.getAttribute(name)))),
+]"""
+
+
 def expect_levels(page, scores, p):
     """Levels stand where their energies are, and on each a block as high as its probability."""
     energies = [-s for s in scores if s > -math.inf]
     low, high = math.floor(min(-4, *energies)), math.ceil(max(2, *energies))
-    blocks = page.locator(".hydra-exact").all()
-    for i, (score, x, block) in enumerate(zip(scores, p, blocks, strict=True)):
-        shelf = page.get_by_label(f"energy of state {i + 1}")
-        expect(shelf).to_have_attribute("min", str(low))
-        expect(shelf).to_have_attribute("max", str(high))
-        expect(shelf).to_have_attribute("aria-valuetext", written(-score))
-        top = 254 - 148 * (-score - low) / (high - low)
-        if score == -math.inf:
-            expect(shelf).to_be_disabled()
-            top = 106
-        else:
-            expect(shelf).to_be_enabled()
-            assert float(shelf.input_value()) == pytest.approx(-score, abs=0.051)
-        stands = [float(block.get_attribute(name)) for name in ("x", "y", "height")]
-        assert stands == pytest.approx([100 * i + 8, top - 2 - 90 * x, 90 * x])
+    shelves, blocks = page.evaluate(LEVELS)
+    for i, (score, x, shelf, block) in enumerate(zip(scores, p, shelves, blocks, strict=True)):
+        banned = score == -math.inf
+        about = f"energy of state {i + 1}", str(low), str(high), written(-score), banned
+        assert tuple(shelf[:5]) == about
+        assert banned or float(shelf[5]) == pytest.approx(-score, abs=0.051)
+        top = 106 if banned else 254 - 148 * (-score - low) / (high - low)
+        assert block == pytest.approx([100 * i + 8, top - 2 - 90 * x, 90 * x])
 
 
 CHARTS = {"U": (240, 96), "F": (240, 96), "S": (500, 96), "C": (500, 140)}  # width and height

@@ -105,7 +105,7 @@ class Rung:
 
 
 # Counted in what each runs: torch's operations, each as if it read its inputs and wrote its output
-# once.
+# once. A masked_fill runs a copy, which counts, and a fill of what is masked, which does not.
 _RUNGS = (
     Rung("Python loops", python_loops),
     Rung("one head at a time", one_by_one, (8, 19)),

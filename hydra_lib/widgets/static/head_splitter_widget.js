@@ -36,7 +36,8 @@ function render({ model, el: root }) {
   root.append(
     el("div", { class: "hydra-controls" },
       ...controls.flatMap(([, slide, typed]) => [slide.root, typed.root]), preset.root),
-    shown, el("div", { class: "hydra-summary", style: "--lines:2;--narrow:5" }, problem, summary), steps.root,
+    shown, el("div", { class: "hydra-summary", style: "--lines:2;--narrow:5" }, problem, summary),
+    el("div", { class: "hydra-panels" }, steps.root),
   );
 
   return follow(model, ["d_model", "n_heads"], () => {
