@@ -62,12 +62,12 @@ def strassen_fast(
     here, and tensors that want a gradient.
 
     Cost: ``2mnk·(7/8)^L`` FLOPs in products and 15 block additions a level, of which BLAS takes
-    four along at the last level. The workspace holds a quarter of A and of B at every level, and
-    one of C at all but the last: a third of A, B and C together at most, up to padding. Sources:
-    Fischer and Probert (1974), Efficient procedures for using matrix algorithms; Boyer, Dumas,
-    Pernet and Zhou (2009), Memory efficient scheduling of Strassen-Winograd's matrix multiplication
-    algorithm; for the bound, Higham (2002), Accuracy and stability of numerical algorithms, section
-    23.2.
+    four along at the last level, one of them with a copy. The workspace holds a quarter of A and of
+    B at every level, and one of C at all but the last: a third of A, B and C together at most, up
+    to padding. Sources: Fischer and Probert (1974), Efficient procedures for using matrix
+    algorithms; Boyer, Dumas, Pernet and Zhou (2009), Memory efficient scheduling of
+    Strassen-Winograd's matrix multiplication algorithm; for the bound, Higham (2002), Accuracy and
+    stability of numerical algorithms, section 23.2.
 
     >>> a = torch.arange(6).reshape(2, 3)
     >>> strassen_fast(a, a.mT, levels=1)
