@@ -42,6 +42,16 @@ def test_page_fits_a_phone(open_page, site, page):
     assert opened.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+@pytest.mark.parametrize("page", ["claims", "notation"])
+def test_tables_of_sentences_need_no_scrolling_on_a_phone(open_page, site, page):
+    opened = open_page(site["http"] + f"book/{page}.html", width=360)
+    for table in opened.locator(".bd-article table").all():
+        assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
+        first = table.locator("tbody tr").first.locator("td")
+        beside, below = first.nth(0).bounding_box(), first.last.bounding_box()
+        assert below["y"] > beside["y"], "each meaning stands below its sign"
+
+
 def test_paper_is_light_and_nothing_is_cut(open_page, site):
     page = open_page(site["http"] + "book/03_softmax.html", scheme="dark")
     page.set_viewport_size({"width": 560, "height": 800})  # A5, or A4 at a larger type

@@ -47,7 +47,9 @@ class Claims(SphinxDirective):
         if not rows:
             raise self.error(f"no claim begins with {' or '.join(letters)}")
         head = ["| | the claim | verdict, and where it is shown |", "|---|---|---|"]
-        return self.parse_text_to_nodes("\n".join(head + rows))
+        parsed = self.parse_text_to_nodes("\n".join(head + rows))
+        parsed[0]["classes"].append("stacked")
+        return parsed
 
 
 def setup(app):
