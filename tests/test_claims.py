@@ -377,6 +377,17 @@ def test_H18():
         states.append(torch.tanh(W @ states[-1] + x))
     (reaching,) = torch.autograd.grad(states[-1].sum(), states[0])
     assert (reaching != 0).all()
+    # Without the tanh two steps are one of the same kind, and rounds of doubling reach all states.
+    steps = [(W, x) for x in v]
+    for apart in (1, 2, 4):
+        steps = [
+            (A @ steps[t - apart][0], A @ steps[t - apart][1] + b) if t >= apart else (A, b)
+            for t, (A, b) in enumerate(steps)
+        ]
+    state = torch.zeros(5).double()
+    for x, (_, scanned) in zip(v, steps, strict=True):
+        state = W @ state + x
+        torch.testing.assert_close(scanned, state)
 
 
 def test_H19():

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.conftest import ROOT
+from tools import mutants_js
 
 
 @pytest.fixture
@@ -40,6 +41,13 @@ def planted(tool, source):
 def test_faults(tool, source, changed):
     found = planted(tool, source)
     assert [c for c in changed if c not in found] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / mutants_js.STATIC).glob("*.js")), ids=lambda p: p.name
+)
+def test_a_widgets_file_has_tests(path):
+    assert [t for t in mutants_js.tests_of(path.name) if not (ROOT / t).is_file()] == []
 
 
 @pytest.mark.parametrize(

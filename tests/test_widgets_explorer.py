@@ -375,6 +375,35 @@ def test_axes_hold_their_values():
         assert all(-1e-9 <= label <= 220 + 1e-9 for label in labels)
 
 
+def test_axes_by_hand():
+    by_hand = [
+        ("axisOf([2, 30], 12).log", True),
+        ("axisOf([2, 24], 12)", {"low": 0, "high": 24 * 1.08, "log": False}),
+        ("ticks({ low: 1, high: 100, log: true }, 7)", [1, 2, 5, 10, 20, 50, 100]),
+        ("ticks({ low: 1, high: 100, log: true }, 6)", [1, 3, 10, 30, 100]),
+        ("ticks({ low: 1, high: 100, log: true }, 4)", [1, 10, 100]),
+        ("ticks({ low: 1, high: 1e6, log: true }, 3)", [1, 1e3, 1e6]),
+        ("ticks({ low: 1e-3, high: 1e-2, log: true }, 4)", [0.001, 0.002, 0.005, 0.01]),
+        ("ticks({ low: 0, high: 10, log: false }, 5)", [0, 2, 4, 6, 8, 10]),
+        ("ticks({ low: 3, high: 10, log: false }, 4)", [4, 6, 8, 10]),
+        ("ticks({ low: 0, high: 0.5, log: false }, 5)", [0, 0.1, 0.2, 0.3, 0.4, 0.5]),
+        ("ticks({ low: 0, high: 12, log: false }, 3)", [0, 5, 10]),
+        ("closest([{ at: 1 }, { at: 4 }, { at: 9 }], 6)", {"at": 4}),
+        ("closest([{ at: 1 }, { at: 4 }], 2.5)", {"at": 1}),
+        ("apart([12, 50, 10], 5, 0, 52)", [15, 50, 10]),
+        ("apart([51, 50, 52], 5, 0, 52)", [47, 42, 52]),
+        ("apart([1, 0], 5, 0, 52)", [5, 0]),
+        (
+            "columns([5, 0, 3, 9].map((x) => ({ x })), 4)",
+            [[{"x": 0}, {"x": 3}], [{"x": 5}], [{"x": 9}]],
+        ),
+    ]
+    called, expected = zip(*by_hand, strict=True)
+    got = in_javascript("chart.js", "new Function('m', `return m.${c}`)(m)", called)
+    for call, found, right in zip(called, numbers(got), expected, strict=True):
+        assert found == right, call
+
+
 # --- the page ---------------------------------------------------------------------------------
 
 

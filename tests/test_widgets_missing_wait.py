@@ -39,6 +39,27 @@ def test_the_verdict_is_what_the_clock_shows():
             assert "one way to the device and back" in verdict["words"]
 
 
+def test_the_words():
+    asking = "Before the clock stops a wait is missing: that is the time of asking"
+    queued = ", the kernel still stands in the queue."
+    started = "The queue was not empty when the clock started: this time holds the earlier work."
+    right = "Right: the queue is empty when the clock starts, and the kernel is done when it stops."
+    trip = "one way to the device and back"
+    words = {
+        (0, 0, 0, 0): asking + queued,
+        (0, 1, 0, 0): f"{asking} and the earlier work{queued}",
+        (1, 1, 0, 1): f"{asking}, and {trip} for the wait before it{queued}"
+        " The wait after it comes too late.",
+        (0, 0, 1, 0): started,
+        (0, 1, 1, 1): f"{started} The wait for it is counted too: it stands after the start.",
+        (1, 0, 1, 0): right,
+        (1, 1, 1, 1): f"{right} The wait before the launch is counted too, {trip}."
+        " The last wait comes after the clock and changes nothing.",
+    }
+    found = numbers(in_javascript("missing_wait.js", "m.verdict(c).words", list(words)))
+    assert found == list(words.values())
+
+
 @pytest.mark.parametrize("waits", [[True], [1, 0, 1, 0], "yes", [True] * 5])
 def test_errors(waits):
     with pytest.raises(ValueError, match="waits must be"):
@@ -65,6 +86,10 @@ def test_on_a_device(gpu_page):
 def test_without_a_device(widget_page):
     page = widget_page(MissingWaitWidget(), fragment="#missing_wait.waits=[true]")
     expect_refused(page, "missing_wait", "waits=[true]")
+    lines = "queue.submit([earlier]);", "const start = performance.now();"
+    lines += "queue.submit([kernel]);", "const stop = performance.now();"
+    waited = [text for line in lines for text in (line, "await queue.onSubmittedWorkDone();")]
+    expect(page.locator(".hydra code")).to_have_text(waited)
     page.evaluate("() => Object.defineProperty(navigator, 'gpu', {value: undefined})")
     page.get_by_label("wait before the clock starts").check()
     page.get_by_role("button", name="Run").click()

@@ -52,6 +52,24 @@ def random_cases(count):
     ]
 
 
+def stir(x):
+    """The last steps of MurmurHash3, on 32 bits."""
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        x = ((x ^ x >> shift) * factor) % 2**32
+    return x ^ x >> 16
+
+
+def test_random_numbers_are_those_that_their_source_names():
+    assert stir(1) == 0x514E28B7  # MurmurHash3 of nothing, with seed 1
+    golden, cases = 0x9E3779B9, [(seed, stream) for seed in (0, 7, 99991) for stream in (0, 5)]
+    expression = "(() => { const u = m.uniforms(...c); return [u(), u(), u()]; })()"
+    found = numbers(in_javascript("random.js", expression, cases))
+    for (seed, stream), drawn_numbers in zip(cases, found, strict=True):
+        start = stir((stir((seed + golden) % 2**32) + stream) % 2**32)
+        counters = ((start + i * golden) % 2**32 for i in (1, 2, 3))
+        assert drawn_numbers == [(stir(x) + 0.5) / 2**32 for x in counters]
+
+
 def test_moments_agree_with_the_library():
     cases = random_cases(1000)
     got = numbers(in_javascript("scaling.js", "m.moments(c.d, c.mu_q, c.mu_k, c.sigma)", cases))

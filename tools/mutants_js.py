@@ -33,13 +33,16 @@ TESTS = {
     "bilinear.js": ["strassen"],
     "boltzmann.js": ["temperature"],
     "chart.js": ["explorer"],
+    "costs.js": ["devices"],
     "explorer_chart.js": ["explorer"],
     "gpu.js": ["gpu_kernels", "your_gpu"],
     "heads.js": ["head_splitter"],
     "kernels.js": ["gpu_kernels", "your_gpu"],
+    "levels.js": ["temperature"],
     "limits.js": [],
     "loops.js": ["gpu_timing"],
     "masking.js": ["mask"],
+    "particles.js": ["temperature"],
     "random.js": ["scaling", "head_viewer"],
     "records.js": ["explorer"],
     "sampling.js": ["gpu_timing"],
@@ -84,6 +87,16 @@ def mutants(text: str) -> list[tuple[int, str, str]]:
     return list(dict.fromkeys(found))
 
 
+def runs_javascript(function) -> bool:
+    """Whether it, or a function of its module that it names, hands JavaScript to Node."""
+    names = function.__code__.co_names
+    helpers = [function.__globals__.get(name) for name in names]
+    own = [f for f in helpers if getattr(f, "__module__", None) == function.__module__]
+    return bool({"in_javascript", "in_node"} & set(names)) or any(
+        runs_javascript(f) for f in own if hasattr(f, "__code__") and f is not function
+    )
+
+
 class Only:
     """The tests that run JavaScript: by calls alone, or first by calls and then in a page."""
 
@@ -92,9 +105,14 @@ class Only:
 
     def pytest_collection_modifyitems(self, items):
         page = {"widget_page", "chromium"}
-        called = [i for i in items if "in_javascript" in i.function.__code__.co_names]
         opened = [i for i in items if page & set(i.fixturenames)]
+        called = [i for i in items if i not in opened and runs_javascript(i.function)]
         items[:] = called if self.pure else called + opened
+
+
+def tests_of(file: str) -> list[str]:
+    own = TESTS.get(file, [file.removesuffix(".js").removesuffix("_widget")])
+    return [f"tests/test_widgets_{name}.py" for name in own] + ["tests/test_widgets.py"]
 
 
 def survives(file: str, pure: bool) -> bool:
@@ -106,10 +124,8 @@ def survives(file: str, pure: bool) -> bool:
     os.dup2(log, 2)
     for name in [name for name in sys.modules if name.startswith(("hydra_lib.widgets", "tests"))]:
         del sys.modules[name]
-    own = TESTS.get(file, [file.removesuffix(".js").removesuffix("_widget")])
-    tests = [f"tests/test_widgets_{name}.py" for name in own] + ["tests/test_widgets.py"]
     try:
-        os._exit(pytest.main([*OPTIONS, *tests], plugins=[Only(pure)]))
+        os._exit(pytest.main([*OPTIONS, *tests_of(file)], plugins=[Only(pure)]))
     finally:
         os._exit(9)  # a child must not go on where its parent does
 

@@ -1,4 +1,4 @@
-// A WebGPU device: what it has, a plan of kernels made ready, run and timed on it. No DOM.
+// A WebGPU device: what it has, a plan of kernels made ready, run and timed on it. No DOM, but a GPU.
 
 /** Something that the reader is told in a sentence: what is missing, too small or lost. */
 export class GpuError extends Error {}

@@ -1,4 +1,4 @@
-// The WGSL kernels: which buffers each needs, how many workgroups, what is counted. No DOM.
+// The WGSL kernels: which buffers each needs, how many workgroups, what is counted. No DOM, but a GPU.
 import attentionFused from "./attention_fused.wgsl";
 import attentionMix from "./attention_mix.wgsl";
 import attentionScores from "./attention_scores.wgsl";

@@ -1,4 +1,4 @@
-// What is measured on the reader's machine: the rungs, verified and then timed; the record. No DOM.
+// What is measured on the reader's machine: the rungs, verified and then timed; the record. No DOM, but a GPU.
 import { awaited, GpuError, patiently, prepare, read, refusal, runOnce, stamped, submit } from "./gpu.js";
 import {
   ATTENTION_NAMES, attentionBytes, attentionFlops, attentionPlan, bytesOf, copyPlan, heldBytes, MATMUL_NAMES,
