@@ -309,14 +309,14 @@ def test_series_keep_the_other_choices():
     rows = gpu_record()["rows"]
     taken = dict.fromkeys(CHOICES) | {"group": "forward", "pass": "forward", "dtype": "bfloat16"}
     taken |= {"T": 4096, "head_dim": 64, "B": 4, "h": 32, "record": "other", "chart": "T"}
-    cases = [[rows, taken, "T"], [rows, taken, "head_dim"], [rows, taken, "n"]]
+    cases = [[rows[::-1], taken, "T"], [rows, taken, "head_dim"], [rows, taken, "n"]]
     cases.append([rows, taken | {"group": "grid", "head_dim": 64}, "T"])
     along_T, along_d, along_n, grid = numbers(in_javascript("records.js", "m.series(...c)", cases))
     assert [stop["x"] for stop in along_T] == [1024, 4096, 16384]
     assert [stop["taken"]["B"] for stop in along_T] == [16, 4, 1]  # it may follow the length
     for stop in along_T:
         about = {"group": "forward", "T": stop["x"], "head_dim": 64}
-        assert stop["rows"] == agreeing(rows, about)
+        assert stop["rows"] == agreeing(rows, about)[::-1]
     assert [(stop["x"], stop["taken"]["h"]) for stop in along_d] == [(64, 32), (128, 16)]
     assert along_n == []
     assert [stop["x"] for stop in grid] == [1024]  # at 16384 only head_dim = 128 was measured

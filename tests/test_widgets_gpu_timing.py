@@ -48,6 +48,7 @@ def test_a_round_holds_every_rung_in_turns():
 def test_sampling_ends_when_the_spread_is_known_or_the_budget_is_over():
     count = "(await m.sample([work(0)], {now, budget: c.budget}))[0].length"
     assert play(count, costs=[2**-10], budget=1) == 103  # a tenth of the budget at least
+    assert play(count, costs=[2**-10], budget=200 * 2**-10) == 20  # to the very end of it
     assert play(count, costs=[2**-6], budget=1) == 20
     assert play(count, costs=[2**-3], budget=1) == 8
     assert play(count, costs=[7], budget=1) == 5
@@ -58,14 +59,20 @@ def test_a_run_can_be_stopped():
         if (share > 0.5) throw new m.Stopped("enough");
     }}).catch((error) => [error.message, error instanceof m.Stopped, log.length])"""
     assert play(expression, costs=[1]) == ["enough", True, 6]
+    shares = "(await m.sample([work(0)], {now, budget: 4, pass: (share) => log.push(share)}), log)"
+    told = play(shares, costs=[3])[::2]  # work(0) logs a 0 between them
+    assert told == [0, 0, 0.75, 1, 1, 1]
 
 
 def test_calls_of_a_sample():
-    expression = "await m.callsFor((calls) => { log.push(calls); return calls * c.kernel; }, 0.01)"
-    assert play(expression, kernel=1) == 1
-    assert 10 <= play(expression, kernel=1e-3) <= 20
-    assert 10_000 <= play(expression, kernel=1e-6) <= 2**14
-    assert play(expression, kernel=0) == 2**14  # a clock that never moves is not waited for
+    expression = """[await m.callsFor(
+        (calls) => { log.push(calls); return calls * c.kernel; }, 2 ** -7), log]"""
+    assert play(expression, kernel=2**-7) == [1, [1]]
+    assert play(expression, kernel=0.75 * 2**-7) == [2, [1, 2]]  # 1.3 / 0.75 times, rounded up
+    assert play(expression, kernel=2**-10) == [11, [1, 11]]
+    assert play(expression, kernel=2**-20) == [10650, [1, 16, 256, 4096, 10650]]
+    # A clock that never moves is not waited for.
+    assert play(expression, kernel=0) == [2**14, [1, 16, 256, 4096, 2**14]]
 
 
 def test_clock_step():
