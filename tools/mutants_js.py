@@ -14,8 +14,10 @@ import os
 import random
 import re
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import anywidget  # noqa: F401  slow to import, hence before the first fork
@@ -66,6 +68,7 @@ SWAPS = [
 # Types are checked elsewhere; what was imported before a fork is not pytest's to rewrite.
 OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-o", "addopts="]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+LONGEST = 600  # seconds; a fault may make a loop endless
 STATEMENT = re.compile(r"^ +[\w.]+(\(|\[| [-+*|?]*= ).*;$")
 
 
@@ -119,6 +122,10 @@ def survives(file: str, pure: bool) -> bool:
     """Whether its tests pass; in a child, which reads anew what depends on the JavaScript."""
     if child := os.fork():
         return os.waitpid(child, 0)[1] == 0
+    os.setpgid(0, 0)  # with the Node and the browser that it starts
+    endless = threading.Timer(LONGEST, os.killpg, (0, signal.SIGKILL))
+    endless.daemon = True
+    endless.start()
     log = os.open("out.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
