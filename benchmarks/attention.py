@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from hydra_lib.attention import fused_attention
 from hydra_lib.heads import (
     ANDREA_12M,
     ANDREA_120M,
@@ -172,7 +171,7 @@ def strides():
         strided = tuple(split_heads(x, config.n_heads) for x in wide)
         for name, fn, inputs in (
             ("q @ kᵀ", scores, strided[:2]),
-            ("attention", fused_attention, strided),
+            ("attention", F.scaled_dot_product_attention, strided),
         ):
             packed = [x.contiguous() for x in inputs]
             found = compare(
