@@ -157,7 +157,8 @@ def halting(request):
     server.server_close()
 
 
-def test_widgets_start_though_the_page_halts_on_its_way(open_page, halting):
+# The server stands first, so that it ends last: what a page still waits for, as its icon, which it
+# asks for after all else, would be reset.
+def test_widgets_start_though_the_page_halts_on_its_way(halting, open_page):
     page = open_page(halting)
     assert page.locator("[data-ready]").count() == page.locator(VIEWS).count() >= 2
-    page.wait_for_load_state("load")  # the server ends before the page: it resets what is waiting
