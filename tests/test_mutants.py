@@ -3,19 +3,11 @@
 import pytest
 
 from tests.conftest import ROOT
-from tools import mutants_js
+from tools import mutants, mutants_js
 
 
-@pytest.fixture
-def tool(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    import mutants
-
-    return mutants
-
-
-def planted(tool, source):
-    return [tool.planted(source, node, change) for node, change in tool.mutants(source)]
+def planted(source):
+    return [mutants.planted(source, node, change) for node, change in mutants.mutants(source)]
 
 
 @pytest.mark.parametrize(
@@ -38,8 +30,8 @@ def planted(tool, source):
         ("x = 'τ', a\nx = b - a", ["x = 'τ', a\nx = (b + a)"]),
     ],
 )
-def test_faults(tool, source, changed):
-    found = planted(tool, source)
+def test_faults(source, changed):
+    found = planted(source)
     assert [c for c in changed if c not in found] == []
 
 
@@ -62,13 +54,13 @@ def test_a_widgets_file_has_tests(path):
         "x = f'{a + b}'",
     ],
 )
-def test_what_is_no_fault(tool, source):
-    assert planted(tool, source) in ([], [source.replace("...", "pass")])
+def test_what_is_no_fault(source):
+    assert planted(source) in ([], [source.replace("...", "pass")])
 
 
-def test_every_fault_of_a_module_still_parses(tool):
+def test_every_fault_of_a_module_still_parses():
     source = (ROOT / "hydra_lib" / "boltzmann.py").read_text("utf-8")
-    changed = planted(tool, source)
+    changed = planted(source)
     assert len(set(changed)) > 100
     assert source not in changed
     for text in changed:
