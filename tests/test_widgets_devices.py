@@ -217,6 +217,38 @@ def test_own_numbers(widget_page):
 
 
 @browser
+def test_a_picture_drawn_meanwhile_takes_no_letter_from_under_the_hand(widget_page):
+    page = widget_page(small())
+    heads = page.get_by_label("n_heads")
+
+    def type_while_drawing(text, heads_by_link):
+        """The letters and what changes the picture in one task: the picture comes after both."""
+        heads.focus()
+        page.evaluate(
+            """async ([text, link]) => {
+            const field = document.activeElement;
+            location.hash = link;
+            await new Promise((done) => addEventListener("hashchange", done, { once: true }));
+            field.value = text;
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+            for (let i = 0; i < 3; i += 1) await new Promise(requestAnimationFrame);
+            }""",
+            [text, f"#devices.ranks=1&devices.n_heads={heads_by_link}"],
+        )
+
+    type_while_drawing("1", 8)
+    expect(page.locator(".hydra-summary")).to_contain_text("1 rank, 8 heads each")
+    expect(heads).to_have_value("1")
+    page.keyboard.type("6")
+    press(page, "Enter")
+    expect(page.locator(".hydra-summary")).to_contain_text("1 rank, 16 heads each")
+    type_while_drawing("1", 4)
+    expect(heads).to_have_value("1")
+    heads.evaluate("(field) => field.blur()")  # no change event: no letter came from a keyboard
+    expect(heads).to_have_value("4")
+
+
+@browser
 def test_what_does_not_divide_is_told_and_can_be_undone(widget_page):
     page = widget_page(small(ranks=3))
     problem = page.locator("[data-ready=devices] > .hydra-problem").first

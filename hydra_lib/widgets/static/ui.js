@@ -86,13 +86,22 @@ export function field(label, read, onValue) {
     input.setAttribute("aria-invalid", message !== "");
     problem.textContent = message;
   };
+  let typing = false; // from the first letter until it is taken
+  let held = "";
   const input = el("input", {
     type: "text", size: 7, "data-lm-suppress-shortcuts": "true",
+    oninput: () => { typing = true; },
     onchange: () => take(),
+    onblur: () => { // what was typed and taken back, letter by letter, brings no change event
+      if (!typing) return;
+      typing = false;
+      input.value = held;
+    },
     // JupyterLab keeps Enter from ending the line, and with it the change event.
     onkeydown: (event) => event.key === "Enter" && take(),
   });
   const take = () => {
+    typing = false;
     let value;
     try {
       value = read(input.value);
@@ -105,6 +114,8 @@ export function field(label, read, onValue) {
   };
   const root = el("label", { class: "hydra-control" }, el("span", {}, label), input, problem);
   const set = (text) => {
+    held = text;
+    if (typing) return; // a picture drawn meanwhile takes no letter from under the hand
     tell(""); // whatever was typed wrong is over once the value is set in another way
     input.value = text;
   };
