@@ -122,9 +122,10 @@ def aggregate_by_loops(
     """
     _check(weights, values)
     if weights.ndim != 2 or values.ndim != 2:
+        w, v = tuple(weights.shape), tuple(values.shape)
         raise ValueError(
-            "the loop takes one matrix each: expected weights (Tq, Tk) and values (Tk, d_v), got "
-            f"{tuple(weights.shape)} and {tuple(values.shape)}"
+            "the loop takes one matrix each: expected weights (Tq, Tk) "
+            f"and values (Tk, d_v), got {w} and {v}"
         )
     out = values.new_zeros(weights.shape[0], values.shape[1])
     for i in range(weights.shape[0]):

@@ -78,7 +78,8 @@ def scaled_dot_product_attention(
     dtype, (q, k, v) = q.dtype, widened(q, k, v)
     scores = scores_of(q, k)
     weights = probabilities(forbid(scores, mask, causal), tau)
-    return (weights @ v).to(dtype)  # (..., Tq, Tk) x (..., Tk, d_v) -> (..., Tq, d_v)
+    # (..., Tq, Tk) x (..., Tk, d_v) -> (..., Tq, d_v)
+    return (weights @ v).to(dtype)
 
 
 def fused_attention(

@@ -105,12 +105,16 @@ def gradients_from_weights(
     tau = check_backward(q, k, v, None, False, temperature, grad_output)
     rows = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])
     _checks.like("weights", weights, "q", q, (*rows, q.shape[-2], k.shape[-2]))
-    grad_v = weights.mT @ grad_output  # (..., Tk, Tq) x (..., Tq, d_v) -> (..., Tk, d_v)
-    grad_weights = grad_output @ v.mT  # (..., Tq, d_v) x (..., d_v, Tk) -> (..., Tq, Tk)
+    # (..., Tk, Tq) x (..., Tq, d_v) -> (..., Tk, d_v)
+    grad_v = weights.mT @ grad_output
+    # (..., Tq, d_v) x (..., d_v, Tk) -> (..., Tq, Tk)
+    grad_weights = grad_output @ v.mT
     delta = (weights * grad_weights).sum(-1)  # (..., Tq, Tk) -> (..., Tq)
     grad_scaled = weights * (grad_weights - delta[..., None])
-    grad_q = grad_scaled @ k / tau  # (..., Tq, Tk) x (..., Tk, d_k) -> (..., Tq, d_k)
-    grad_k = grad_scaled.mT @ q / tau  # (..., Tk, Tq) x (..., Tq, d_k) -> (..., Tk, d_k)
+    # (..., Tq, Tk) x (..., Tk, d_k) -> (..., Tq, d_k)
+    grad_q = grad_scaled @ k / tau
+    # (..., Tk, Tq) x (..., Tq, d_k) -> (..., Tk, d_k)
+    grad_k = grad_scaled.mT @ q / tau
     return AttentionGradients(
         weights,
         grad_v.sum_to_size(v.shape),
@@ -153,17 +157,19 @@ def multi_head_backward(
     layer.check_inputs(query, key, value, mask, causal)
     _checks.like("grad_output", grad_output, "the inputs", query, query.shape)
     steps, h = layer.trace(query, key, value, mask, causal), layer.config.n_heads
-    # (..., Tq, d_model) x (d_model, d_model) -> (..., Tq, d_model) -> (..., h, Tq, d_k)
-    grad_heads = split_heads(grad_output @ layer.W_o.weight, h)
+    grad_merged = grad_output @ layer.W_o.weight  # (..., Tq, d_model)
+    grad_heads = split_heads(grad_merged, h)  # (..., h, Tq, d_k)
     kept = steps.q_heads, steps.k_heads, steps.v_heads, steps.weights
-    inner = gradients_from_weights(*kept, grad_heads, math.sqrt(layer.config.head_dim))
+    tau = math.sqrt(layer.config.head_dim)
+    inner = gradients_from_weights(*kept, grad_heads, tau)
     wide = [merge_heads(x) for x in (inner.grad_q, inner.grad_k, inner.grad_v)]
     weights = layer.W_q.weight, layer.W_k.weight, layer.W_v.weight
     products = (grad @ weight for grad, weight in zip(wide, weights, strict=True))
     gradients = dict(zip(("query", "key", "value"), products, strict=True))
     inputs = query, key, value, steps.merged
     for name, x, grad in zip("qkvo", inputs, [*wide, grad_output], strict=True):
-        x, grad = x.flatten(0, -2), grad.flatten(0, -2)  # (..., T, d_model) -> (N, d_model)
+        # (..., T, d_model) -> (N, d_model)
+        x, grad = x.flatten(0, -2), grad.flatten(0, -2)
         gradients[f"W_{name}.weight"] = grad.mT @ x  # (d, N) x (N, d) -> (d, d)
         if layer.W_o.bias is not None:
             gradients[f"W_{name}.bias"] = grad.sum(0)

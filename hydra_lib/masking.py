@@ -47,13 +47,17 @@ def window_mask(length: int, width: int) -> Bool[torch.Tensor, "T T"]:
             [0, 1, 1, 0],
             [0, 0, 1, 1]], dtype=torch.int32)
     """
-    length, width = _checks.integer("length", length), _checks.integer("width", width)
+    length = _checks.integer("length", length)
+    width = _checks.integer("width", width)
     _checks.fits("length", length, length)
     square = torch.ones(length, length, dtype=torch.bool)  # (T, T)
     return square.tril_().triu_(1 - width)
 
 
-def padding_mask(lengths: Integer[torch.Tensor, " B"], length: int) -> Bool[torch.Tensor, "B 1 T"]:
+def padding_mask(
+    lengths: Integer[torch.Tensor, " B"],
+    length: int,
+) -> Bool[torch.Tensor, "B 1 T"]:
     """Every query of sequence b may attend to the first ``lengths[b]`` keys; the rest is padding.
 
     ``mask[b, 0, j] = (j < lengths[b])``. The middle axis has length 1 and broadcasts over queries,
@@ -72,15 +76,15 @@ def padding_mask(lengths: Integer[torch.Tensor, " B"], length: int) -> Bool[torc
     """
     _checks.integers("lengths", lengths)
     if lengths.ndim != 1:
-        raise ValueError(f"lengths must have one axis, (B,), got shape {tuple(lengths.shape)}")
+        shape = tuple(lengths.shape)
+        raise ValueError(f"lengths must have one axis, (B,), got shape {shape}")
     length = _checks.integer("length", length)
     _checks.fits("length", len(lengths), length)
     _checks.has_values(("lengths", lengths))
     wide = lengths.long()  # a small integer type may not hold ``length``
     if ((wide < 0) | (wide > length)).any():
-        raise ValueError(
-            f"lengths must lie between 0 and {length}, got {_checks.shown(lengths.tolist())}"
-        )
+        got = _checks.shown(lengths.tolist())
+        raise ValueError(f"lengths must lie between 0 and {length}, got {got}")
     return (torch.arange(length, device=lengths.device) < wide[:, None])[:, None]
 
 

@@ -16,9 +16,10 @@ __all__ = ["shader", "source"]
 
 
 def source(*things: Callable) -> "Markdown":
-    """The source of functions or classes, without docstrings, as highlighted Markdown.
+    """The source of functions or classes, as highlighted Markdown.
 
-    The docstrings stand on the book's library page; a chapter shows what the code does.
+    Without docstrings, which stand on the book's library page, and without notes to the
+    formatter: a chapter shows what the code does.
     Raises TypeError for a thing that is no function or class written in Python.
     """
     from IPython.display import Markdown  # only a notebook asks for this
@@ -54,4 +55,4 @@ def _bare(thing: Callable) -> str:
         if ast.get_docstring(node) is not None:
             doc = node.body[0]
             del lines[doc.lineno - 1 : doc.end_lineno]
-    return "\n".join(lines)
+    return "\n".join(line.removesuffix("  # fmt: skip") for line in lines)

@@ -13,7 +13,9 @@ __all__ = ["RotaryAttention", "rotate"]
 BASE = 10_000.0
 
 
-def rotate(x: Float[torch.Tensor, "*batch T d"]) -> Float[torch.Tensor, "*batch T d"]:
+def rotate(
+    x: Float[torch.Tensor, "*batch T d"],
+) -> Float[torch.Tensor, "*batch T d"]:
     """Turn each pair of neighbouring coordinates by an angle proportional to the position.
 
     ``(x[t, 2i], x[t, 2i+1])`` is turned by ``t · 10000^(−2i/d)`` radians, t = 0, 1, …. Turning q by
@@ -30,14 +32,15 @@ def rotate(x: Float[torch.Tensor, "*batch T d"]) -> Float[torch.Tensor, "*batch 
     """
     _checks.floating("x", x)
     if x.ndim < 2 or x.shape[-1] % 2:
-        raise ValueError(f"x must be (…, T, d) with an even d, got {tuple(x.shape)}")
-    # Angles in float64: a float32 angle loses a digit with every tenfold of the position.
-    even = torch.arange(0, x.shape[-1], 2, device=x.device, dtype=torch.float64)
-    position = torch.arange(x.shape[-2], device=x.device, dtype=torch.float64)[:, None]
-    angle = position * BASE ** (-even / x.shape[-1])  # (T, d/2)
+        shape = tuple(x.shape)
+        raise ValueError(f"x must be (…, T, d) with an even d, got {shape}")
+    # A float32 angle loses a digit with every tenfold of the position.
+    even = torch.arange(0, x.shape[-1], 2, device=x.device).double()
+    position = torch.arange(x.shape[-2], device=x.device).double()
+    angle = position[:, None] * BASE ** (-even / x.shape[-1])  # (T, d/2)
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     a, b = x[..., 0::2], x[..., 1::2]
-    turned = torch.stack((a * cos - b * sin, a * sin + b * cos), -1)  # (..., T, d/2, 2)
+    turned = torch.stack((a * cos - b * sin, a * sin + b * cos), -1)
     return turned.flatten(-2)  # (..., T, d/2, 2) -> (..., T, d)
 
 

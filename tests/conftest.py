@@ -24,6 +24,9 @@ settings.register_profile("unhurried", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=750)
 settings.load_profile("unhurried")
 
+# Nor is it a broken page: the default is 5 seconds.
+expect.set_options(timeout=20_000)
+
 # Without a GPU, Triton's kernels are interpreted; it asks when it is first imported.
 os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else "1")
 
@@ -138,7 +141,7 @@ def opening(browser):
 
         context.on("request", asked)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(20_000)
         page.on("console", lambda m: problems.append(f"console {m.type}: {m.text}"))
         page.on("pageerror", lambda e: problems.append(f"error: {e}"))
         # A reload aborts what was still on its way; whatever could not be had fails otherwise.

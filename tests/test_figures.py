@@ -178,6 +178,15 @@ def test_source_is_code_without_docstrings():
     compile(text.removeprefix("```python\n").removesuffix("```"), "source", "exec")
 
 
+def test_source_has_no_notes_to_the_formatter():
+    def marked(x):
+        return [x,
+                x]  # fmt: skip
+
+    text = source(marked).data
+    assert text == "```python\ndef marked(x):\n    return [x,\n            x]\n```"
+
+
 def test_a_shader_is_shown_as_it_is():
     text = shader("copy").data
     assert text.startswith("```wgsl\n// y = x")

@@ -68,6 +68,14 @@ def test_paper_is_light_and_nothing_is_cut(open_page, site):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if "library" not in p])
+def test_no_code_is_cut_on_a_desktop(open_page, site, page):
+    """83 letters fit; a listing of the library's is written for that where a chapter shows it."""
+    for listing in open_page(site["http"] + page).locator(".bd-article pre:visible").all():
+        wide, room = listing.evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert wide <= room, listing.inner_text()[:200]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_pictures_say_what_they_show(page):
     read = BeautifulSoup((SITE / page).read_text("utf-8"), "html.parser")

@@ -37,7 +37,8 @@ def meet_keys(
     acc, top, total = state
     if low < high:
         for start in tl.range(low, high, BLOCK_N):
-            keys = load_tile(k, k_strides, start, length, D, BLOCK_N, WIDTH, UNIT, EDGE)
+            keys = load_tile(k, k_strides, start, length, D,
+                             BLOCK_N, WIDTH, UNIT, EDGE)  # fmt: skip
             s = dot(rows, keys.T, None, PRECISION)  # (M, D) x (D, N) -> (M, N)
             if EDGE:
                 column = start + tl.arange(0, BLOCK_N)
@@ -48,10 +49,11 @@ def meet_keys(
                 s = tl.where(allowed, s, float("-inf"))
             higher = tl.maximum(top, tl.max(s, 1) * scale)
             p = tl.exp2(s * scale - higher[:, None])
-            fade = tl.exp2(top - higher)  # what is summed so far was measured from a lower maximum
+            fade = tl.exp2(top - higher)  # the sums so far are relative to `top`
             total = total * fade + tl.sum(p, 1)
             acc = acc * fade[:, None]
-            values = load_tile(v, v_strides, start, length, D, BLOCK_N, WIDTH, UNIT, EDGE)
+            values = load_tile(v, v_strides, start, length, D,
+                               BLOCK_N, WIDTH, UNIT, EDGE)  # fmt: skip
             acc = dot(p.to(values.dtype), values, acc, PRECISION)
             top = higher
     return acc, top, total
@@ -60,7 +62,8 @@ def meet_keys(
 @no_type_check
 @triton.jit
 def attend_tile(
-    tile, pair, q, k, v, out, lse, q_strides, k_strides, v_strides, out_strides, Tq, length, scale,
+    tile, pair, q, k, v, out, lse, q_strides, k_strides, v_strides, out_strides,
+    Tq, length, scale,
     D: tl.constexpr, WIDTH: tl.constexpr,
     UNIT: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
@@ -68,9 +71,11 @@ def attend_tile(
     """All that a tile of BLOCK_M queries of one head needs."""
     first_row = tile * BLOCK_M
     rows = load_tile(q, q_strides, first_row, Tq, D, BLOCK_M, WIDTH, UNIT, True)
-    high, free = length, length  # keys from `high` on are forbidden, below `free` all are allowed
+    # Keys from `high` on are forbidden, below `free` all are allowed.
+    high, free = length, length
     if CAUSAL:
-        high, free = tl.minimum(length, first_row + BLOCK_M), tl.minimum(length, first_row)
+        high = tl.minimum(length, first_row + BLOCK_M)
+        free = tl.minimum(length, first_row)
     free = free // BLOCK_N * BLOCK_N
     state = (
         tl.zeros([BLOCK_M, WIDTH], tl.float32),
@@ -78,19 +83,20 @@ def attend_tile(
         tl.zeros([BLOCK_M], tl.float32),
     )
     state = meet_keys(
-        state, rows, k, v, k_strides, v_strides, first_row, 0, free, length, scale,
-        D, WIDTH, UNIT, CAUSAL, False, PRECISION, BLOCK_M, BLOCK_N,
+        state, rows, k, v, k_strides, v_strides, first_row, 0, free,
+        length, scale, D, WIDTH, UNIT, CAUSAL, False, PRECISION, BLOCK_M, BLOCK_N,
     )  # fmt: skip
     acc, top, total = meet_keys(
-        state, rows, k, v, k_strides, v_strides, first_row, free, high, length, scale,
-        D, WIDTH, UNIT, CAUSAL, True, PRECISION, BLOCK_M, BLOCK_N,
+        state, rows, k, v, k_strides, v_strides, first_row, free, high,
+        length, scale, D, WIDTH, UNIT, CAUSAL, True, PRECISION, BLOCK_M, BLOCK_N,
     )  # fmt: skip
-    empty = total == 0  # no key at all: zeros, and +∞ makes every weight 0 in the backward pass
+    empty = total == 0  # no key: zeros; +∞ makes the weights 0 on the way back
     total = tl.where(empty, 1.0, total)
     row = first_row + tl.arange(0, BLOCK_M)
     norm = tl.where(empty, float("inf"), top + tl.log2(total))
     tl.store(lse + row, norm, mask=row < Tq)
-    store_tile(acc / total[:, None], out, out_strides, first_row, Tq, D, BLOCK_M, WIDTH, UNIT)
+    mix = acc / total[:, None]
+    store_tile(mix, out, out_strides, first_row, Tq, D, BLOCK_M, WIDTH, UNIT)
 
 
 @no_type_check

@@ -41,11 +41,17 @@ class Comparison(NamedTuple):
     backward: list[Collective]
 
 
-def heads(mesh: DeviceMesh, config: HeadConfig, tokens: int, batch: int = 1) -> Comparison:
+def heads(
+    mesh: DeviceMesh,
+    config: HeadConfig,
+    tokens: int,
+    batch: int = 1,
+) -> Comparison:
     """A causal layer in float64 with its heads over the ranks; weights and inputs are random."""
     generator, kind = torch.Generator().manual_seed(0), mesh.device_type
     whole = MultiHeadAttention(config, generator=generator).double().to(kind)
-    x = torch.randn(batch, tokens, config.d_model, generator=generator).double().to(kind)
+    x = torch.randn(batch, tokens, config.d_model, generator=generator)
+    x = x.double().to(kind)
     part = shard_heads(copy.deepcopy(whole), mesh)
     own, all_of_it = (x.clone().requires_grad_() for _ in range(2))
     with Collectives() as seen:
@@ -56,11 +62,12 @@ def heads(mesh: DeviceMesh, config: HeadConfig, tokens: int, batch: int = 1) -> 
     expected.square().sum().backward()
     errors = {"output": relative_error(output, expected)}
     errors["gradient of x"] = relative_error(own.grad, all_of_it.grad)
-    shapes = {}
-    for (name, ours), theirs in zip(part.named_parameters(), whole.parameters(), strict=True):
+    shapes, truth = {}, dict(whole.named_parameters())
+    for name, ours in part.named_parameters():
         own_rows, own_grad = cast(DTensor, ours), cast(DTensor, ours.grad)
         shapes[name] = tuple(own_rows.to_local().shape)
-        errors[f"gradient of {name}"] = relative_error(own_grad.full_tensor(), theirs.grad)
+        gradient = own_grad.full_tensor()
+        errors[f"gradient of {name}"] = relative_error(gradient, truth[name].grad)
     return _told(mesh, shapes, errors, forward, seen.calls[len(forward) :])
 
 
@@ -125,16 +132,22 @@ def main() -> None:
     dist.init_process_group(name)
     mesh, ranks = mesh_of_ranks(), dist.get_world_size()
     config = HeadConfig(64 * ranks, 4 * ranks)
-    found = {"heads": heads(mesh, config, tokens=128), "keys": keys(mesh, config, tokens=128)}
+    found = {
+        "heads": heads(mesh, config, tokens=128),
+        "keys": keys(mesh, config, tokens=128),
+    }
     if dist.get_rank() == 0:
-        gpus = torch.cuda.device_count()
-        print(f"{ranks} ranks, {found['heads'].place}: {gpus} GPUs for {here} ranks here")
+        place, gpus = found["heads"].place, torch.cuda.device_count()
+        print(f"{ranks} ranks, {place}: {gpus} GPUs for {here} ranks here")
         for what, seen in found.items():
-            print(f"\n{what} over ranks; largest error {max(seen.errors.values()):.1e}")
+            worst = max(seen.errors.values())
+            print(f"\n{what} over ranks; largest error {worst:.1e}")
             for shape in seen.shapes.items():
                 print("  rank 0 has {:<11} {}".format(*shape))
-            for when, calls in (("forward", seen.forward), ("backward", seen.backward)):
-                print(f"  {when:<8}", *(f"{call.name} of {call.bytes:,} bytes" for call in calls))
+            for when in ("forward", "backward"):
+                calls = getattr(seen, when)
+                sent = (f"{c.name} of {c.bytes:,} bytes" for c in calls)
+                print(f"  {when:<8}", *sent)
     dist.destroy_process_group()
 
 

@@ -33,10 +33,13 @@ def attend_causally(
     >>> attend_causally(*torch.ones(3, 2, 4)).shape
     torch.Size([2, 4])
     """
-    scores = q @ k.mT / q.shape[-1] ** 0.5  # (..., T, d_k) x (..., d_k, T) -> (..., T, T)
-    future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+    # (..., T, d_k) x (..., d_k, T) -> (..., T, T)
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    square = scores.shape[-2:]
+    future = torch.ones(square, dtype=torch.bool, device=q.device).triu(1)
     weights = scores.masked_fill(future, float("-inf")).softmax(-1)
-    return weights @ v  # (..., T, T) x (..., T, d_v) -> (..., T, d_v)
+    # (..., T, T) x (..., T, d_v) -> (..., T, d_v)
+    return weights @ v
 
 
 def exact_attention(q: Heads, k: Heads, v: Heads) -> Float64[torch.Tensor, "B h T d_k"]:

@@ -48,7 +48,8 @@ def attend_one_head(q: list, k: list, v: list) -> list:
     for i, query in enumerate(q):
         scores = []
         for key in k[: i + 1]:  # the future is not even looked at
-            scores.append(sum(x * y for x, y in zip(query, key, strict=True)) / tau)
+            product = sum(x * y for x, y in zip(query, key, strict=True))
+            scores.append(product / tau)
         top = max(scores)
         weights = [math.exp(s - top) for s in scores]
         total, row = sum(weights), [0.0] * len(v[0])

@@ -76,8 +76,8 @@ class ToyModel(nn.Module):
     ) -> Float[torch.Tensor, "B T symbols"]:
         self._check(ids, edit)
         x = self.embed(ids)
-        for index, (norm, layer) in enumerate(zip(self.norms, self.layers, strict=False)):
-            y = norm(x)
+        for index, layer in enumerate(self.layers):
+            y = self.norms[index](x)
             if edit is None:
                 x = x + layer(y, y, y, causal=True)
             else:

@@ -1,5 +1,5 @@
-// out = softmax(q kᵀ / √D) v. A workgroup takes 16 queries of one head and walks over its keys, 16
-// at a time. No score goes to memory.
+// out = softmax(q kᵀ / √D) v. A workgroup takes 16 queries of one head and walks
+// over its keys, 16 at a time. No score goes to memory.
 @group(0) @binding(0) var<storage, read> q: array<real>;          // (pairs, Tq, D)
 @group(0) @binding(1) var<storage, read> k: array<real>;          // (pairs, Tk, D)
 @group(0) @binding(2) var<storage, read> v: array<real>;          // (pairs, Tk, D)
@@ -7,17 +7,20 @@
 @group(0) @binding(4) var<storage, read_write> out: array<real>;  // (pairs, Tq, D)
 @group(0) @binding(5) var<uniform> size: Size;
 struct Size { Tq: u32, Tk: u32, heads: u32, causal: u32 }
-const SCALE = 1.4426950408889634 / sqrt(f32(D));  // 2^x is the exponential that a GPU has
+const SCALE = 1.4426950408889634 / sqrt(f32(D));  // a GPU's exponential is 2^x
 const LOWEST = -1e30;                             // WGSL promises no infinities
-const OWN = (D + 15) / 16;  // columns of the output that an invocation keeps: x, x + 16, …
+const OWN = (D + 15) / 16;  // output columns of an invocation: x, x + 16, …
 
-var<workgroup> keys: array<array<real, 16>, D>;  // transposed: neighbours read neighbours
+// Keys are transposed: neighbours read neighbours.
+var<workgroup> keys: array<array<real, 16>, D>;
 var<workgroup> values: array<array<real, D>, 16>;
 var<workgroup> scores: array<array<f32, 16>, 16>;
 var<workgroup> weights: array<array<f32, 16>, 16>;
 
 @compute @workgroup_size(16, 16)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_id) at: vec3u,
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(local_invocation_id) at: vec3u,
     @builtin(local_invocation_index) index: u32) {
   let Tq = size.Tq;
   let Tk = size.Tk;
@@ -44,7 +47,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_id) at: v
     var s = LOWEST;
     if (row < Tq && column < length && (!causal || column <= row)) {
       s = 0.0;
-      for (var d = 0u; d < D; d++) { s += f32(q[(pair * Tq + row) * D + d]) * f32(keys[d][at.x]); }
+      let query = (pair * Tq + row) * D;
+      for (var d = 0u; d < D; d++) { s += f32(q[query + d]) * f32(keys[d][at.x]); }
       s *= SCALE;
     }
     scores[at.y][at.x] = s;
@@ -53,13 +57,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_id) at: v
     for (var j = 0u; j < 16; j++) { higher = max(higher, scores[at.y][j]); }
     weights[at.y][at.x] = exp2(s - higher);
     workgroupBarrier();  // so are the weights
-    let fade = exp2(top - higher);  // what is summed so far was measured from a lower maximum
+    let fade = exp2(top - higher);  // the sums so far are relative to `top`
     total *= fade;
     for (var c = 0u; c < OWN; c++) { acc[c] *= fade; }
     for (var j = 0u; j < 16; j++) {
       let p = weights[at.y][j];
       total += p;
-      for (var c = 0u; c < OWN; c++) { acc[c] += p * f32(values[j][at.x + 16 * c]); }
+      for (var c = 0u; c < OWN; c++) {
+        acc[c] += p * f32(values[j][at.x + 16 * c]);
+      }
     }
     top = higher;
     workgroupBarrier();  // nobody reads this tile any more
