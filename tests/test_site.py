@@ -76,6 +76,20 @@ def test_no_code_is_cut_on_a_desktop(open_page, site, page):
         assert wide <= room, listing.inner_text()[:200]
 
 
+def test_what_is_cut_on_a_phone_shows_it_in_high_contrast(open_page, site):
+    page = open_page(site["http"] + "book/05_attention.html", width=360)
+    page.emulate_media(forced_colors="active")
+    listings = page.locator(".bd-article pre:visible").all()
+    dotted = 0
+    for listing in listings:
+        wide, end = listing.evaluate(
+            "e => [e.scrollWidth > e.clientWidth, getComputedStyle(e).borderInlineEndStyle]"
+        )
+        assert (end == "dotted") == wide, listing.inner_text()[:200]
+        dotted += wide
+    assert 0 < dotted < len(listings)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_pictures_say_what_they_show(page):
     read = BeautifulSoup((SITE / page).read_text("utf-8"), "html.parser")
