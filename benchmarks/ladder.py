@@ -22,12 +22,12 @@ Beside ``environment`` and ``rows``: ``ceilings`` ("float32"), ``mistakes`` made
 ``missing``: what did not run, and why.
 """
 
-import os
 import resource
 from dataclasses import asdict
 
 import torch
 import torch.nn.functional as F
+from unhindered import unhindered
 
 from hydra_lib.heads import split_heads
 from hydra_lib.records import FOLDER, write
@@ -124,12 +124,13 @@ def show(rows: list[dict]) -> None:
 
 
 def main() -> None:
-    if os.environ.get("OMP_NUM_THREADS") != "1":
-        raise SystemExit("NumPy's BLAS takes its threads at the start: set OMP_NUM_THREADS=1")
+    kernels = unhindered()
     torch.set_num_threads(1)
+    about = environment_of()
+    about["versions"] |= kernels
     record = {
         "what": "Causal attention of 12 heads on one CPU thread, verified, then timed in pairs",
-        "environment": environment_of(),
+        "environment": about,
         "ceilings": {"float32": measure_ceilings("cpu", torch.float32, budget=3.0).as_record()},
         "rows": [],
         "mistakes": [],

@@ -6,6 +6,8 @@ verifies, then times in one run, and writes ``hydra_lib/records/strassen.json``,
 the crossovers that ``strassen_fast`` goes by. About 20 minutes. The groups:
 
 - one level: one level beside none, blocks by one library; from these the crossovers
+- older kernels: the same by an OpenBLAS that is held to those for an older processor, in a process
+  of its own. There products take longer, additions do not, and the crossover moves.
 - levels chosen, levels tried, rectangles, two threads: torch.mm, numpy.matmul and strassen_fast in
   turn. The denominator of every ratio is the faster of the first two, named in ``reference``.
 - numpy: schemes written on NumPy beside NumPy's product
@@ -15,7 +17,10 @@ the crossovers that ``strassen_fast`` goes by. About 20 minutes. The groups:
 
 import contextlib
 import itertools
+import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -24,6 +29,7 @@ import numpy as np
 import torch
 from languages import compiled, numpy_rows, torch_rows
 from torch.utils._python_dispatch import TorchDispatchMode
+from unhindered import unhindered
 
 from hydra_lib.matmul import blas, crossover
 from hydra_lib.matmul.counting import triple_loop
@@ -39,10 +45,14 @@ from hydra_lib.timing.sampling import quantiles
 
 RECORD = FOLDER / "strassen.json"
 
-MARGIN = 1.02  # a level must gain this much to be taken, for other machines differ
+OLDER = "Haswell"  # the last kernels of OpenBLAS before those with vectors of 512 bits
 
 # Sizes at which one level is tried, around where it is expected to begin to pay.
-BOTH = {"float32": (1024, 1536, 2048, 3072), "float64": (1024, 1536, 2048, 3072)}
+# At odd ones a strip is peeled off as well.
+BOTH = {
+    "float32": (512, 768, 1024, 1535, 1536, 2047, 2048, 3071, 3072, 4096),
+    "float64": (1024, 1535, 1536, 2047, 2048, 3071, 3072),
+}
 TORCHS = {"complex64": (768, 1024), "complex128": (640, 768), "int64": (384, 512)}
 SIZES = {
     "float32": (512, 1023, 1024, 1031, 1536, 2047, 2048, 2053, 4095, 4096, 8192),
@@ -207,10 +217,10 @@ def show(found: dict) -> None:
 
 
 def find_crossover(rows: list[dict]) -> int | None:
-    """The smallest side from which on one level gains at least MARGIN at every side measured."""
+    """The smallest side from which on one level gains at every side measured."""
     best = None
     for found in sorted(rows, key=lambda r: -r["n"]):
-        if found["ratio"] < MARGIN:
+        if found["ratio"] < 1:
             break
         best = found["n"]
     return best
@@ -321,9 +331,34 @@ def ladder(loops: dict[str, Callable]) -> list[dict]:
     return rows
 
 
+def with_older_kernels() -> list[dict]:
+    """One level beside none, by OpenBLAS with its OLDER kernels; [] where it has none of them."""
+    command = [sys.executable, __file__, OLDER]
+    environment = os.environ | {"OPENBLAS_CORETYPE": OLDER}
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    *lines, last = done.stdout.splitlines()
+    print(*lines, sep="\n", flush=True)
+    return json.loads(last)
+
+
+def held_back() -> list[dict]:
+    """What the process of the older kernels does."""
+    torch.set_num_threads(1)
+    if blas.kernels() != OLDER:
+        return []
+    rows = []
+    for n in BOTH["float32"]:
+        for found in one_level("OpenBLAS", n, torch.float32):
+            names = (found["kernel"], found["reference"])
+            kernel, reference = (name and f"{name}, {OLDER}" for name in names)
+            rows.append(
+                found | {"group": "older kernels", "kernel": kernel, "reference": reference}
+            )
+    return rows
+
+
 def main() -> None:
-    if os.environ.get("OMP_NUM_THREADS") != "1":
-        raise SystemExit("numpy's BLAS takes its threads at the start: set OMP_NUM_THREADS=1")
+    kernels = unhindered()
     torch.set_num_threads(1)
     loops, versions, missing = compiled()
     tried = [
@@ -335,14 +370,18 @@ def main() -> None:
         tried += [(library, dtype, one_level(library, n, getattr(torch, dtype))) for n in sizes]
     sides: dict = {library: {} for library in blas.libraries()}
     for library, dtype in dict.fromkeys((library, dtype) for library, dtype, _ in tried):
-        pairs = [pair for *about, pair in tried if about == [library, dtype]]
-        if side := find_crossover([pair[1] for pair in pairs]):
-            sides[library][dtype] = side
+        ones = [pair[1] for *about, pair in tried if about == [library, dtype]]
+        whole = find_crossover([one for one in ones if one["n"] % 2 == 0])
+        peeled = find_crossover([one for one in ones if one["n"] % 2])
+        found = {"whole": whole, "peeled": peeled}
+        sides[library][dtype] = {kind: side for kind, side in found.items() if side}
     print(sides, flush=True)
     crossover._measured = lambda: {"cpu": sides}  # what follows goes by what was just found
     rows = [found for _, _, pair in tried for found in pair]
+    if blas.kernels() not in (None, OLDER):
+        rows += with_older_kernels()
     about = environment_of()
-    about["versions"] |= versions
+    about["versions"] |= versions | kernels
     record = {
         "what": "Strassen's algorithm beside the BLAS libraries present, verified, then timed",
         "environment": about,
@@ -377,4 +416,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(held_back())) if sys.argv[1:] == [OLDER] else main()

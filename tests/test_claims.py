@@ -321,7 +321,7 @@ def test_H15():
     loop = rungs["CPython, triple loop over lists"]
     assert 100 <= loop / rungs["Mojo, triple loop"] < 1000
     assert 1000 < loop / rungs["Mojo, triple loop in vectors"] < 2000
-    assert 2000 < loop / rungs["numpy.matmul"] < 14_050
+    assert all(2000 < loop / rungs[name] < 14_050 for name in ("numpy.matmul", "torch.mm"))
 
 
 def test_H16():
@@ -465,8 +465,7 @@ def test_W5():
     )  # fmt: skip
     assert {r["reference"] for r in (*given.values(), *kept.values())} == {"all heads at once"}
     assert min(r["ratio_p20"] for r in given.values()) > 1  # one head at a time is faster
-    assert kept["forward"]["ratio_p80"] < 1
-    assert kept["forward+backward"]["ratio_p20"] < 1 < kept["forward+backward"]["ratio_p80"]
+    assert all(0.9 < r["ratio_p20"] < r["ratio_p80"] < 1.1 for r in kept.values())
 
 
 def test_W6():

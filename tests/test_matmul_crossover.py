@@ -9,7 +9,14 @@ from hydra_lib.records import record
 from tests.refusal import refuses
 
 CPU = torch.device("cpu")
-TABLE = {"cpu": {"torch": {"float32": 100}, "OpenBLAS": {"float32": 300}}, "cuda": {}}
+BOTH = {"whole": 100, "peeled": 100}
+TABLE = {
+    "cpu": {
+        "torch": {"float32": BOTH, "int64": {"whole": 100}, "int32": {}},
+        "OpenBLAS": {"float32": {"whole": 300, "peeled": 450}},
+    },
+    "cuda": {},
+}
 
 
 @pytest.fixture
@@ -38,8 +45,34 @@ def test_what_was_not_measured_is_left_alone(measured, dtype, device):
     assert choose_levels(9999, 9999, 9999, dtype, torch.device(device)) == 0
 
 
-def test_each_library_has_its_own(measured, monkeypatch):
+@pytest.fixture
+def with_both(measured, monkeypatch):
     monkeypatch.setattr(blas, "libraries", lambda: ("torch", "OpenBLAS"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "levels"),
+    [
+        ((300, 300, 300), 1),
+        ((301, 301, 301), 0),
+        ((443, 443, 443), 0),
+        ((444, 444, 445), 1),  # 444 (1 + 1/64) is just above 450
+        ((300, 300, 301), 0),
+        ((592, 592, 592), 2),
+        ((594, 594, 594), 2),  # two halvings leave a strip of two
+        ((400, 400, 402), 1),
+    ],
+)
+def test_a_strip_that_is_peeled_off_must_be_earned(with_both, shape, levels):
+    assert choose_levels(*shape, torch.float32, CPU, "OpenBLAS") == levels
+
+
+def test_no_gain_at_odd_sides_is_none(measured):
+    assert [choose_levels(n, n, n, torch.int64, CPU) for n in (100, 101, 9999)] == [1, 0, 0]
+    assert choose_levels(9999, 9999, 9999, torch.int32, CPU) == 0
+
+
+def test_each_library_has_its_own(with_both):
     both = [choose_levels(*3 * (300,), torch.float32, CPU, x) for x in ("torch", "OpenBLAS")]
     assert both == [2, 1]
 
@@ -86,9 +119,9 @@ def test_the_shipped_table():
     assert set(table) <= {"cpu", "cuda"}
     for libraries in table.values():
         assert set(libraries) <= {"torch", "OpenBLAS"}
-        for dtype, side in (x for dtypes in libraries.values() for x in dtypes.items()):
+        for dtype, sides in (x for dtypes in libraries.values() for x in dtypes.items()):
             assert isinstance(getattr(torch, dtype), torch.dtype)
-            assert isinstance(side, int)
-            assert side >= 32
+            assert set(sides) <= {"whole", "peeled"}
+            assert all(isinstance(side, int) and side >= 32 for side in sides.values())
     # A single pass of a 768-wide model over a short text must stay with BLAS.
     assert choose_levels(64, 768, 768, torch.float32, CPU) == 0

@@ -245,7 +245,8 @@ def test_below_the_crossover_it_is_the_product():
 
 
 def test_above_the_crossover_it_recurses(monkeypatch):
-    monkeypatch.setattr(crossover, "_measured", lambda: {"cpu": {"torch": {"int64": 8}}})
+    both = {"whole": 8, "peeled": 8}
+    monkeypatch.setattr(crossover, "_measured", lambda: {"cpu": {"torch": {"int64": both}}})
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     a, b = pair(16, 17, 19, torch.int64)
     with Watch() as watch:

@@ -16,7 +16,7 @@ from numpy.linalg import _umath_linalg  # a part of NumPy that is linked with it
 
 from hydra_lib import _checks
 
-__all__ = ["check_library", "fastest", "libraries", "multiply"]
+__all__ = ["check_library", "fastest", "kernels", "libraries", "multiply"]
 
 TORCH, OPENBLAS = "torch", "OpenBLAS"
 
@@ -38,6 +38,19 @@ def libraries() -> tuple[str, ...]:
     'torch'
     """
     return (TORCH, OPENBLAS) if _openblas() else (TORCH,)
+
+
+def kernels() -> str | None:
+    """The processor whose kernels OpenBLAS runs here, such as "Haswell"; None without OpenBLAS.
+
+    It chooses when it is loaded, unless the variable ``OPENBLAS_CORETYPE`` names another: those may
+    take several times as long, so a time of a product means little without this name.
+
+    >>> (kernels() is None) == ("OpenBLAS" not in libraries())
+    True
+    """
+    found = _openblas()
+    return found["kernels"]().decode() if found else None
 
 
 def check_library(library: Any) -> str:
@@ -158,7 +171,9 @@ def _openblas() -> dict[str, Any]:
     made = {
         "threads": function("openblas_get_num_threads"),
         "set_threads": function("openblas_set_num_threads", ctypes.c_int),
+        "kernels": function("openblas_get_corename"),
     }
+    made["kernels"].restype = ctypes.c_char_p
     for letter, number in (("s", ctypes.c_float), ("d", ctypes.c_double)):
         matrix = (ctypes.c_void_p, integer)
         sizes = (*3 * (ctypes.c_int,), *3 * (integer,))

@@ -1,6 +1,7 @@
 """When Strassen's algorithm pays: the recursion depth, from crossovers that were measured."""
 
 import functools
+import math
 
 import torch
 
@@ -17,11 +18,13 @@ def choose_levels(
     """Recursion depth for a product of (m, k) with (k, n): halve as long as that pays.
 
     Halving pays while the smallest side is at least the crossover, or less than a 64th of itself
-    below it. That is what ``benchmarks/strassen.py`` measured on square matrices of this dtype on
-    this kind of device, with blocks multiplied by this ``library`` on one thread, and wrote to the
-    record ``strassen``. Where nothing was measured, or no gain, the depth is 0. More threads speed
-    up the products but hardly the additions, which wait for memory, so the crossover is taken in
-    proportion to their number.
+    below it. Where 2^L does not divide a side, a strip must be peeled off, and the smallest side
+    must be at least a second crossover, that of odd sides, for any halving to pay. Both are what
+    ``benchmarks/strassen.py`` measured on square matrices of this dtype on this kind of device,
+    with blocks multiplied by this ``library`` on one thread, and wrote to the record ``strassen``.
+    Where nothing was measured, or no gain, the depth is 0. More threads speed up the products but
+    hardly the additions, which wait for memory, so crossovers are taken in proportion to their
+    number.
 
     Raises ValueError for sides that are no integers or negative and for a ``library`` that is none
     of :func:`hydra_lib.matmul.blas.libraries`, TypeError for anything but torch's dtypes and
@@ -41,19 +44,21 @@ def levels_of_checked(
     m: int, k: int, n: int, dtype: torch.dtype, device: torch.device, library: str
 ) -> int:
     """The same for arguments that need no check, which beside a small product takes its time."""
-    crossover = _measured().get(device.type, {}).get(library, {}).get(str(dtype)[len("torch.") :])
-    if crossover is None:
+    kind = str(dtype)[len("torch.") :]
+    crossover = _measured().get(device.type, {}).get(library, {}).get(kind, {})
+    if "whole" not in crossover:
         return 0
-    if device.type == "cpu":
-        crossover *= torch.get_num_threads()
+    threads = torch.get_num_threads() if device.type == "cpu" else 1
     # Crossovers are from a coarse row of sides: what is hardly smaller than one is as large.
-    smallest, levels = min(m, k, n) * (1 + 1 / 64), 0
-    while smallest >= crossover:
-        smallest, levels = smallest / 2, levels + 1
+    smallest, levels = min(m, k, n) * (1 + 1 / 64) / threads, 0
+    while smallest >= crossover["whole"] << levels:
+        levels += 1
+    if levels and any(side % (1 << levels) for side in (m, k, n)):
+        return levels if smallest >= crossover.get("peeled", math.inf) else 0
     return levels
 
 
 @functools.cache
-def _measured() -> dict[str, dict[str, dict[str, int]]]:
+def _measured() -> dict[str, dict[str, dict[str, dict[str, int]]]]:
     found = record("strassen")
     return found["settings"]["crossover"] if found else {}
