@@ -11,6 +11,7 @@ import axe_playwright_python
 import matplotlib.image
 import pydata_sphinx_theme
 import pytest
+from playwright.sync_api import expect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
@@ -289,6 +290,21 @@ def test_a_link_to_a_chapter_shows_its_first_widget(page):
     image = matplotlib.image.imread(SITE / card.removeprefix(base))
     assert image.shape[:2] == (441, 840)
     assert image.std() > 0.02  # not an empty place
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_front_page_shows_every_chapter_in_the_theme_that_is_shown(open_page, site, scheme):
+    page = open_page(site["http"] + "book/intro.html", scheme=scheme)
+    images = page.locator(f".sd-card img.only-{scheme}")
+    expect(images).to_have_count(len(CHAPTERS))
+    for image, chapter in zip(images.all(), CHAPTERS, strict=True):
+        image.scroll_into_view_if_needed()
+        expect(image).to_have_js_property("naturalWidth", 420)
+        assert Path(chapter).stem in image.get_attribute("src")
+    other = "dark" if scheme == "light" else "light"
+    assert not any(image.is_visible() for image in page.locator(f".sd-card img.only-{other}").all())
 
 
 @pytest.mark.browser

@@ -3,15 +3,18 @@
 A still is a widget's elements as they first stand; a card is the picture that other sites show
 beside a link to the page. The still keeps the widget's room until the widget runs, and is what
 there is without JavaScript. It has the widget's own elements and style, so it is as high at every
-width and as dark. Without a Chromium the pages are as they were, and a widget makes its own room
-when it starts.
+width and as dark. Where a page has boxes that lead to others, as the front page has, each shows
+the card of its page, small. Without a Chromium the pages are as they were, and a widget makes its
+own room when it starts.
 """
 
+import io
 import os
 import re
 import shutil
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 from sphinx.util import logging
 
@@ -19,6 +22,10 @@ log = logging.getLogger(__name__)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">.*?</script>')
 CARD = (840, 441)  # pixels, in the proportion that most sites show
+SMALL = (420, 220)
+BOX = re.compile(
+    r'(<div class="sd-card [^>]*>)(?=(?:(?!<div class="sd-card ).)*?href="(\w+)\.html")', re.DOTALL
+)
 FRAME = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
 NOTE = "<noscript><p>To move this, the page needs JavaScript.</p></noscript>"
 # What a reader sees in a control is a property; only attributes are written down.
@@ -61,15 +68,20 @@ def add_stills(pages: list[Path], out: Path, base: str) -> None:
                 text = text.replace(view, still, 1)
             (out / "_images").mkdir(exist_ok=True)
             card = f"_images/{path.stem}-card.png"
-            take_card(page, out / card)
+            (out / card).write_bytes(take_card(page))
+            make_small(page, out / f"_images/{path.stem}")
             image = f'<meta property="og:image" content="{base}{card}" />'
             text = text.replace("<title>", f"{image}\n    <title>", 1)
             path.write_text(text, "utf-8")
             page.close()
         browser.close()
+    for path in pages:
+        text = path.read_text("utf-8")
+        if BOX.search(text):
+            path.write_text(BOX.sub(lambda box: box[0] + small_cards(box[2], out), text), "utf-8")
 
 
-def take_card(page: Page, path: Path) -> None:
+def take_card(page: Page) -> bytes:
     """The page about its first widget, in the middle, or from its top where it is high."""
     width, height = CARD
     # So narrow that the text stands alone; so high that nothing sticks to an edge.
@@ -78,4 +90,23 @@ def take_card(page: Page, path: Path) -> None:
     box = page.locator("[data-ready]").first.bounding_box()
     top = box["y"] - max(0, (height - box["height"]) / 2)
     clip = {"x": 0, "y": max(0, top), "width": width, "height": height}
-    page.screenshot(path=path, clip=clip, full_page=True)
+    return page.screenshot(clip=clip, full_page=True)
+
+
+def make_small(page: Page, stem: Path) -> None:
+    """The card in the size of a box, in the light and in the dark."""
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        with Image.open(io.BytesIO(take_card(page))) as image:
+            image.resize(SMALL, Image.Resampling.LANCZOS).save(f"{stem}-{theme}.webp")
+
+
+def small_cards(name: str, out: Path) -> str:
+    """What shows a page's card in a box: one of two pictures, read when it comes into view."""
+    if not (out / f"_images/{name}-light.webp").exists():
+        return ""
+    return "".join(
+        f'<img class="sd-card-img-top only-{theme}" src="../_images/{name}-{theme}.webp"'
+        f' width="{SMALL[0]}" height="{SMALL[1]}" loading="lazy" alt="" />'
+        for theme in ("light", "dark")
+    )
