@@ -434,6 +434,7 @@ def expect_view(page, library, text, layer, head, position, off=False, name="hea
         [100 * w for w in row], abs=0.051
     )
     assert [j for j, (*_, current) in enumerate(shown) if current == "true"] == [position]
+    expect_arcs(view, row, position)
 
     guesses = view.locator(".hydra-guesses")
     expect(guesses.locator("caption")).to_have_text(f"What comes after {text[position]}")
@@ -471,6 +472,30 @@ def expect_view(page, library, text, layer, head, position, off=False, name="hea
     assert {(i, j) for i, j, _ in drawn[1]} == framed
     expect(picture.locator(".hydra-query")).to_have_attribute("y", str(position))
     expect_in_small(view, [weights for trace in traces for weights in trace.weights[0]])
+
+
+ARCS = """(svg) => {
+    const origin = svg.getBoundingClientRect();
+    const places = [...svg.parentElement.querySelectorAll("button")].map((one) => {
+        const box = one.getBoundingClientRect();
+        return [box.x + box.width / 2 - origin.x, box.top - origin.y, box.bottom - origin.y];
+    });
+    const ends = (path) => [0, path.getTotalLength()].map((at) => path.getPointAtLength(at));
+    return [places, [...svg.children].map((path) =>
+        [...ends(path).flatMap(({x, y}) => [x, y]), Number(path.getAttribute("stroke-width"))])];
+}"""
+
+
+def expect_arcs(view, row, position):
+    """One from each symbol that is taken from, as wide as its weight."""
+    taken = [j for j in range(position) if row[j] >= 0.05]
+    expect(view.locator(".hydra-looks path")).to_have_count(len(taken))
+    places, arcs = view.locator(".hydra-looks").evaluate(ARCS)
+    x, top, _ = places[position]
+    for j, arc in zip(taken, arcs, strict=True):
+        key_x, key_top, key_bottom = places[j]
+        start = key_top if key_top == top else key_bottom
+        assert arc == pytest.approx([key_x, start, x, top, 1 + 9 * row[j]], abs=0.6)
 
 
 def expect_in_small(view, heads):

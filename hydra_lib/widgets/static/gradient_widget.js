@@ -89,7 +89,7 @@ function render({ model, el: root }) {
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, target.root),
       el("div", { class: "hydra-break" }, buttons)),
-    picture, el("div", { class: "hydra-panels" }, ahead.root, summary),
+    el("div", { class: "hydra-lesson" }, picture, el("div", { class: "hydra-panels" }, ahead.root, summary)),
     el("div", { class: "hydra-panels" }, rows.root),
   );
 

@@ -9,6 +9,7 @@ const LOOK_UPS = ["induction", "bracket", "entity"];
 const SHADES = 5; // of a weight in a picture in small
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
 const NOTICED = 0.05; // a weight below is not printed under its symbol
+const RISE = 22; // of an arc's handles above the symbols, in pixels
 const GUESSES = 3;
 const NOTHING = [];
 const PLAYED = 0.5; // a score from which on a head is said to play a role
@@ -72,7 +73,7 @@ function render({ model, el: root }) {
   root.append(
     picker.root,
     el("p", { class: "hydra-note" }, "Point at a symbol: where does this head look from there? "
-      + "Shaded: its weights. Grey: the future. Dashed, for a head that has its name: the answer."),
+      + "Arcs and shades: its weights. Grey: the future. Dashed, for a head that has its name: the answer."),
     strip.root,
     ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
     told,
@@ -226,18 +227,37 @@ function guessing(scores, set) {
   return { root, draw };
 }
 
-/** The document as a line of buttons, shaded by the weights of one query. */
+/** The document as lines of buttons, shaded by the weights of one query, with an arc to each that it takes from. */
 function symbolStrip({ choose, point }) {
   const root = el("div", { class: "hydra-symbols", role: "group", "aria-label": "document", onmouseleave: () => point(undefined) });
+  const arcs = svg("svg", { class: "hydra-looks", "aria-hidden": "true" });
   let [buttons, rest] = [[], undefined];
+  let places = []; // of the buttons, read when they are laid out and not before
+  let shown = { row: [], position: 0 };
+  const observer = new ResizeObserver(() => {
+    places = buttons.map((one) => ({
+      x: one.offsetLeft + one.offsetWidth / 2, top: one.offsetTop, bottom: one.offsetTop + one.offsetHeight,
+    }));
+    join();
+  });
+  const join = () => {
+    const to = places[shown.position];
+    arcs.replaceChildren(...[...shown.row.slice(0, places.length)].flatMap((w, j) =>
+      (w < NOTICED || j === shown.position ? [] : [svg("path", { d: look(places[j], to), "stroke-width": (1 + 9 * w).toFixed(2) })])));
+  };
   const prepare = (text) => {
     buttons = [...text].map((symbol, i) => el("button", {
       type: "button", onclick: () => choose(i), onfocus: () => choose(i), onmouseenter: () => point(i),
     }, el("span", {}, symbol), el("small")));
-    root.replaceChildren(...buttons);
+    root.replaceChildren(arcs, ...buttons);
     rest = roving([buttons]);
+    places = [];
+    observer.unobserve(root); // to be told of the new buttons even where the strip keeps its size
+    observer.observe(root);
   };
   const draw = (row, position, answers, settled) => {
+    shown = { row, position };
+    join();
     buttons.forEach((button, j) => {
       const symbol = button.firstChild.textContent;
       const weight = share(row[j]);
@@ -252,6 +272,12 @@ function symbolStrip({ choose, point }) {
     if (settled) rest(buttons[position]);
   };
   return { root, prepare, draw };
+}
+
+/** From a key to a query: over their line, or through the gaps between two. */
+function look(from, to) {
+  const [start, bend] = from.top === to.top ? [from.top, -RISE] : [from.bottom, RISE];
+  return `M${from.x} ${start}C${from.x} ${start + bend} ${to.x} ${to.top - RISE} ${to.x} ${to.top}`;
 }
 
 /** All weights of a head: a row a query, a column a key. */
