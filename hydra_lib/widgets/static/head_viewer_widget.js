@@ -235,9 +235,11 @@ function symbolStrip({ choose, point }) {
   let places = []; // of the buttons, read when they are laid out and not before
   let shown = { row: [], position: 0 };
   const observer = new ResizeObserver(() => {
-    places = buttons.map((one) => ({
-      x: one.offsetLeft + one.offsetWidth / 2, top: one.offsetTop, bottom: one.offsetTop + one.offsetHeight,
-    }));
+    const { x, y } = root.getBoundingClientRect();
+    places = buttons.map((one) => {
+      const box = one.getBoundingClientRect();
+      return { x: box.x + box.width / 2 - x, top: box.top - y, bottom: box.bottom - y };
+    });
     join();
   });
   const join = () => {
