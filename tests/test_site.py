@@ -42,6 +42,27 @@ def test_page_fits_a_phone(open_page, site, page):
     assert opened.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+def test_what_is_wider_than_the_text_stays_on_the_page(open_page, site):
+    """The theme gives it a third more at every width from 992 px, and has the room from 1200 px."""
+    opened = open_page(site["http"] + "book/01_aggregation.html", width=992)
+    wide, text = opened.locator(".tag_full-width"), opened.locator(".bd-article h1")
+    for width in (992, 1199, 1200, 1280, 1920):
+        opened.set_viewport_size({"width": width, "height": 900})
+        box, column = wide.bounding_box(), text.bounding_box()
+        assert box["x"] + box["width"] < width
+        assert (box["width"] > 1.3 * column["width"]) == (width >= 1200)
+
+
+def test_the_folded_list_of_contents_opens_for_a_keyboard(open_page, site):
+    opened = open_page(site["http"] + "book/01_aggregation.html")
+    side, link = opened.locator(".bd-sidebar-secondary"), opened.locator(".page-toc a").last
+    expect(side).to_have_class(re.compile(r"\bhide\b"))
+    folded = side.bounding_box()["height"]
+    link.focus()
+    assert side.bounding_box()["height"] > folded + 100
+    expect(opened.locator("nav.page-toc")).to_have_css("opacity", "1")
+
+
 @pytest.mark.parametrize("page", ["claims", "notation"])
 def test_tables_of_sentences_need_no_scrolling_on_a_phone(open_page, site, page):
     opened = open_page(site["http"] + f"book/{page}.html", width=360)

@@ -244,8 +244,11 @@ function symbolStrip({ choose, point }) {
   });
   const join = () => {
     const to = places[shown.position];
-    arcs.replaceChildren(...[...shown.row.slice(0, places.length)].flatMap((w, j) =>
-      (w < NOTICED || j === shown.position ? [] : [svg("path", { d: look(places[j], to), "stroke-width": (1 + 9 * w).toFixed(2) })])));
+    const taken = places.map((from, j) => [from, shown.row[j], j]).filter(([, w, j]) => w >= NOTICED && j < shown.position);
+    arcs.replaceChildren(...taken.map(([from, w]) => svg("path", {
+      d: look(from, to), "stroke-width": (1 + 9 * w).toFixed(2),
+      class: to.top - from.bottom > from.bottom - from.top ? "hydra-across" : "",
+    })));
   };
   const prepare = (text) => {
     buttons = [...text].map((symbol, i) => el("button", {
