@@ -1,6 +1,10 @@
 """Both libraries give the same products, whatever the memory order, and neither is a must."""
 
 import ctypes
+import os
+import platform
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -29,6 +33,27 @@ def without(monkeypatch):
 
 def drawn(*shape, dtype=torch.float64):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=dtype)
+
+
+def test_no_kernels_without_openblas(without):
+    assert blas.kernels() is None
+
+
+@here
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels of another processor")
+def test_a_variable_takes_the_choice_of_kernels_away():
+    command = [sys.executable, "-c", "from hydra_lib.matmul import blas; print(blas.kernels())"]
+    told = [
+        subprocess.run(
+            command,
+            env=os.environ | {"OPENBLAS_CORETYPE": name},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for name in ("Nehalem", "Haswell")
+    ]
+    assert told == ["Nehalem", "Haswell"]
 
 
 def test_by_hand(library):
