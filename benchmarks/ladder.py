@@ -2,8 +2,8 @@
 
 Every kernel is checked against float64, then timed on one thread in float32, in pairs with all
 heads at once. Run from the root of the repository, ``OMP_NUM_THREADS=1 python
-benchmarks/ladder.py``, because NumPy takes its threads at the start. Takes about eight minutes and
-writes ``hydra_lib/records/ladder.json``, whose rows are those of
+benchmarks/ladder.py``, because NumPy takes its threads at the start. Takes three minutes on a quiet
+machine, and writes ``hydra_lib/records/ladder.json``, whose rows are those of
 ``benchmarks/gpu.py`` (:mod:`hydra_lib.records.schema`), in these groups:
 
 - ladder: every rung for ANDREA-120M's 12 heads of 64, one sequence; also forward+backward. Python's

@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/strassen.py
 
 verifies, then times in one run, and writes ``hydra_lib/records/strassen.json``, and in it
-the crossovers that ``strassen_fast`` goes by. About 20 minutes. The groups:
+the crossovers that ``strassen_fast`` goes by. About a quarter of an hour. The groups:
 
 - one level: one level beside none, blocks by one library; from these the crossovers
 - older kernels: the same by an OpenBLAS that is held to those for an older processor, in a process

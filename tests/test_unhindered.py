@@ -22,7 +22,7 @@ def test_the_kernels_are_named(free):
 @pytest.mark.parametrize("name", HINDRANCES)
 def test_what_holds_a_library_back_is_refused(free, name):
     free.setenv(name, "2")
-    with pytest.raises(SystemExit, match=f"choose their own kernels: unset {name}=2$"):
+    with pytest.raises(SystemExit, match=f"choose for themselves: unset {name}=2$"):
         unhindered()
 
 

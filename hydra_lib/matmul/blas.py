@@ -43,8 +43,8 @@ def libraries() -> tuple[str, ...]:
 def kernels() -> str | None:
     """The processor whose kernels OpenBLAS runs here, such as "Haswell"; None without OpenBLAS.
 
-    It chooses when it is loaded, unless the variable ``OPENBLAS_CORETYPE`` names another: those may
-    take several times as long, so a time of a product means little without this name.
+    It chooses when it is loaded, unless the variable ``OPENBLAS_CORETYPE`` names another: others
+    may take twice as long, so a time of a product means little without this name.
 
     >>> (kernels() is None) == ("OpenBLAS" not in libraries())
     True
@@ -70,8 +70,8 @@ def fastest(m: int, k: int, n: int, dtype: torch.dtype, device: torch.device) ->
 
     Small products, other dtypes than float32 and float64 and other devices are torch's. The first
     larger product of a dtype and number of threads has both libraries multiply 1023 × 1023 ones,
-    five times in turn, on which libraries differ more than on rounder sides: half a second, once in
-    a process. The better of the best times wins.
+    five times in turn: some tenths of a second, once in a process. The better of the best times
+    wins.
 
     >>> fastest(3, 5, 7, torch.float32, torch.device("cpu"))
     'torch'

@@ -17,14 +17,14 @@ def choose_levels(
 ) -> int:
     """Recursion depth for a product of (m, k) with (k, n): halve as long as that pays.
 
-    Halving pays while the smallest side is at least the crossover, or less than a 64th of itself
-    below it. Where 2^L does not divide a side, a strip must be peeled off, and the smallest side
-    must be at least a second crossover, that of odd sides, for any halving to pay. Both are what
-    ``benchmarks/strassen.py`` measured on square matrices of this dtype on this kind of device,
-    with blocks multiplied by this ``library`` on one thread, and wrote to the record ``strassen``.
-    Where nothing was measured, or no gain, the depth is 0. More threads speed up the products but
-    hardly the additions, which wait for memory, so crossovers are taken in proportion to their
-    number.
+    That is while the smallest side is at least the crossover, or less than a 64th of itself below
+    it: the smallest side tried from which on one level was no slower than none. Where 2^L does not
+    divide a side, a strip must be peeled off, and the smallest side must be at least a second
+    crossover, that of odd sides, for any halving. Both are what ``benchmarks/strassen.py`` measured
+    on square matrices of this dtype on this kind of device, with blocks multiplied by this
+    ``library`` on one thread, and wrote to the record ``strassen``. Where nothing was measured, or
+    no gain, the depth is 0. More threads speed up the products but hardly the additions, which wait
+    for memory, so crossovers are taken in proportion to their number.
 
     Raises ValueError for sides that are no integers or negative and for a ``library`` that is none
     of :func:`hydra_lib.matmul.blas.libraries`, TypeError for anything but torch's dtypes and
