@@ -13,7 +13,16 @@ from hydra_lib.matmul.bilinear import BilinearAlgorithm
 from hydra_lib.matmul.counting import Tally, counted, triple_loop
 from hydra_lib.matmul.schemes import LADERMAN, STRASSEN, WINOGRAD, naive
 from hydra_lib.widgets import StrassenWidget
-from tests.conftest import expect_refused, follow, in_javascript, middle, numbers, pull, swipe
+from tests.conftest import (
+    drawn,
+    expect_refused,
+    follow,
+    in_javascript,
+    middle,
+    numbers,
+    pull,
+    swipe,
+)
 
 browser = pytest.mark.browser
 
@@ -261,6 +270,7 @@ def test_cost_ratios():
 
 def expect_setting(page, name, product, levels=3, addition=1):
     """The page shows what the tensors say of this product, and the library of this depth."""
+    drawn(page)  # a button is pressed at once, and the rest is drawn in the next frame
     algorithm = ALGORITHMS[name]
     rank = algorithm.rank
     expect(page.get_by_role("radio", name=AUTHORS[name])).to_be_checked()
