@@ -416,4 +416,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(held_back())) if sys.argv[1:] == [OLDER] else main()
+    if sys.argv[1:] == [OLDER]:
+        print(json.dumps(held_back()))
+    else:
+        main()

@@ -12,11 +12,7 @@ from fontTools import subset
 
 # Classes that a browser or a script sets on elements that are not in the written pages.
 SAFE = {"show", "showing", "hiding", "fade", "hide", "scrolled", "collapsing", "disabled"}
-SAFE |= {
-    "sd-card-img-top",
-    "only-light",
-    "only-dark",
-}  # of pictures that are made last
+SAFE |= {"sd-card-img-top", "only-light", "only-dark"}  # of pictures that are made last
 IGNORED = re.compile(r":(not|is|where|has)\((?:[^()]|\([^()]*\))*\)")
 NAME = re.compile(r"[.#]((?:[\w-]|\\.)+)")
 WEBFONTS = Path("vendor/fontawesome/webfonts")
