@@ -89,6 +89,13 @@ INNER = "expected weights (…, Tq, Tk) and values (…, Tk, d_v) with the same 
         (lambda: running_sum(0), ValueError, "length must be a positive integer, got 0"),
         (lambda: window_mean(3, 0), ValueError, "width must be a positive integer, got 0"),
         (lambda: decay(3, 1.5), ValueError, "rate must lie between 0 and 1, got 1.5"),
+        (lambda: decay(3, -0.5), ValueError, "rate must lie between 0 and 1, got -0.5"),
+        (lambda: decay(3, "1"), TypeError, "rate must be a number, got str"),
+        (
+            lambda: aggregate(torch.ones(2, 2).long(), torch.ones(2, 2)),
+            TypeError,
+            "weights must be floating point, got torch.int64",
+        ),
         (
             lambda: decay(3, float("nan")),
             ValueError,

@@ -330,6 +330,29 @@ def test_one_temperature_a_row():
             close(together[row], quantity(s[row], taus[row].item()), 0)
 
 
+@pytest.mark.parametrize("top", [1.0, -1.0])
+def test_log_partition_where_the_largest_score_is_one(top):
+    """The limit at a largest score of 0 is taken at 0 alone."""
+    close(
+        boltzmann.log_partition(f64([top, top - 1]), 0.5), f64(2 * top + math.log1p(math.exp(-2)))
+    )
+
+
+def test_the_smallest_number_is_not_lost():
+    """Scores are halved only where their distance overflows: half of this one would be 0."""
+    least = 5e-324
+    for scores in ([least], [least, -math.inf]):
+        assert boltzmann.mean_energy(f64(scores)).item() == -least
+        assert boltzmann.free_energy(f64(scores), 0.0).item() == -least
+
+
+def test_leading_axes_are_rows():
+    s = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    together = boltzmann.jacobian(s, 0.7)
+    for i, j in itertools.product(range(2), range(3)):
+        close(together[i, j], boltzmann.jacobian(s[i, j], 0.7), 1e-15)
+
+
 @pytest.mark.parametrize(
     ("scores", "tau", "error", "message"),
     [
@@ -338,7 +361,10 @@ def test_one_temperature_a_row():
         (torch.tensor(1.0), 1.0, ValueError, "scores must be (…, n) with n ≥ 1, got shape ()"),
         (f64([math.nan]), 1.0, ValueError, "scores must be finite or −∞, got NaN or +∞"),
         (f64([math.inf]), 1.0, ValueError, "scores must be finite or −∞, got NaN or +∞"),
+        (f64([1.0, math.nan]), 1.0, ValueError, "scores must be finite or −∞, got NaN or +∞"),
+        (f64([1.0, math.inf]), 1.0, ValueError, "scores must be finite or −∞, got NaN or +∞"),
         (f64([1.0]), -0.5, ValueError, "tau must lie in [0, ∞], got -0.5"),
+        (f64([[1], [2]]), f64([[1], [-0.5]]), ValueError, "tau must lie in [0, ∞], got -0.5"),
         (f64([1.0]), math.nan, ValueError, "tau must lie in [0, ∞], got nan"),
         ([1.0, 2.0], 1.0, TypeError, "scores must be a torch tensor, got list"),
         (
@@ -352,6 +378,24 @@ def test_one_temperature_a_row():
             1.0,
             ValueError,
             "scores must hold numbers, got a meta tensor",
+        ),
+        (
+            torch.zeros(2),
+            torch.ones(1).to_sparse(),
+            TypeError,
+            "tau must be a dense torch tensor, got torch.sparse_coo",
+        ),
+        (
+            torch.zeros(2),
+            torch.ones(1, device="meta"),
+            ValueError,
+            "tau must hold numbers, got a meta tensor",
+        ),
+        (
+            torch.zeros(5, 7),
+            torch.ones(5, 2, 1),
+            ValueError,
+            "tau must broadcast to scores (5, 7), got shape (5, 2, 1)",
         ),
         (torch.zeros(2), "1", TypeError, "tau must be a number, got str"),
         (torch.zeros(2), True, TypeError, "tau must be a number, got bool"),
