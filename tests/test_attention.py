@@ -196,6 +196,9 @@ def test_causal_and_a_mask_mean_both(attend):
         both_at_once = attend(x, x, x, mask & causal_mask(7))
         for got, expected in zip(attend(x, x, x, mask, causal=True), both_at_once, strict=True):
             torch.testing.assert_close(got, expected)
+    one = x[0, 0]  # without leading axes
+    got = attend(one, one, one, mask, causal=True)
+    torch.testing.assert_close([*got], [*attend(one, one, one, mask & causal_mask(7))])
 
 
 def test_temperature_limits():
@@ -381,12 +384,22 @@ def test_scores_that_are_not_finite(attend):
         attend(flat(5, 3) + math.nan, *GOOD[1:])
     with refuses(ValueError, f"q @ kᵀ {NOT_FINITE}torch.float32"):
         attend(*(flat(1, 1) + x for x in (1e20, -1e20, 1)))
+    one_of_five = flat(5, 3)
+    one_of_five[2, 1] = math.nan
+    with refuses(ValueError, f"q @ kᵀ {NOT_FINITE}torch.float32"):
+        attend(one_of_five, *GOOD[1:])
 
 
 @plain
 def test_meta_tensors_have_no_values(attend):
     with refuses(ValueError, "q must hold numbers, got a meta tensor"):
         attend(*(x.to("meta") for x in GOOD))
+
+
+def test_the_fused_call_looks_at_no_values():
+    out = fused_attention(*(x.to("meta") for x in GOOD))
+    assert out.is_meta
+    assert out.shape == fused_attention(*GOOD).shape
 
 
 @pytest.mark.parametrize("temperature", [None, 0.5, 0.01])
@@ -415,6 +428,13 @@ def test_the_trace_has_no_frozen_limit(temperature):
     message = f"temperature must lie in (0, ∞], since the trace divides by it, got {temperature}"
     with refuses(ValueError, message):
         trace(*GOOD, temperature=temperature)
+
+
+def test_the_trace_divides_by_what_float64_can_hold():
+    """10⁻³⁰⁰ is 0 in float32."""
+    q, k, v = inputs()
+    weights = trace(0 * q, k, v, temperature=1e-300).weights
+    torch.testing.assert_close(weights, torch.full_like(weights, 1 / k.shape[-2]))
 
 
 @pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention, trace])

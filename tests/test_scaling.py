@@ -221,6 +221,19 @@ def test_scaling_holds_back_saturation():
     assert (raw[2].mean(-1) > 20 * typical[2]).all()
 
 
+def test_moments_of_numbers_far_apart():
+    """The unit is that of the largest: in that of the smallest, 10³⁰⁰ would overflow."""
+    measured = measure_moments(torch.tensor([1e-300, 1e300], dtype=torch.float64))
+    assert measured.mean == 5e299
+    assert measured.variance == math.inf
+
+
+def test_two_values_have_no_error_of_their_variance():
+    """m₄ = m₂² of these, and rounds to less."""
+    scores = torch.tensor([-2.0, -1.2] * 3, dtype=torch.float64)
+    assert measure_moments(scores).variance_error == 0
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -255,6 +268,16 @@ def test_scaling_holds_back_saturation():
             lambda: sample_scores(1, -1, 3, generator=seeded()),
             ValueError,
             "keys must be a positive integer, got -1",
+        ),
+        (
+            lambda: sample_scores(2, 3, 5, sigma_k=-1, generator=seeded()),
+            ValueError,
+            "sigma_k must be finite and at least 0, got -1",
+        ),
+        (
+            lambda: measure_moments(torch.ones(2, device="meta")),
+            ValueError,
+            "scores must hold numbers, got a meta tensor",
         ),
         (
             lambda: measure_moments(torch.tensor([1, 2])),
@@ -300,6 +323,11 @@ def test_scaling_holds_back_saturation():
         (lambda: saturation(torch.zeros(3), "1"), TypeError, "tau must be a number, got str"),
         (
             lambda: saturation(torch.zeros(3), 0.0),
+            ValueError,
+            "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian",
+        ),
+        (
+            lambda: saturation(torch.zeros(2, 3), torch.tensor([[1.0], [0.0]])),
             ValueError,
             "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian",
         ),
