@@ -104,6 +104,9 @@ def test_prefixes():
     got = numbers(in_javascript("costs.js", "m.prefixed(c, 's')", cases))
     expected = ["0 s", "1 s", "999 s", "1 ks", "1 ks", "1.25 ms", "25.2 Ms", "85.9 Gs", "1 ns"]
     assert got == [*expected, "0.05 ps", "30000 Es"]
+    powers = [1000.0**at for at in range(-4, 7)]
+    got = numbers(in_javascript("costs.js", "m.prefixed(c, '')", powers))
+    assert got == [f"1 {prefix}" for prefix in [*"pnµm", "", *"kMGTPE"]]
 
 
 # --- controls -------------------------------------------------------------------------------------
