@@ -292,6 +292,11 @@ def test_the_steps_and_their_shapes():
     }
     assert {name: tuple(x.shape) for name, x in steps._asdict().items()} == expected
     assert str(steps).splitlines()[3] == "q_heads  (2, 3, 5, 7)"
+    rows = steps._repr_html_().split("<tr>")[2:]
+    assert len(rows) == len(expected)
+    for row, name in zip(rows, expected, strict=True):
+        assert f">{name}<" in row
+    assert "merged W_oᵀ" in rows[-1]
 
 
 def test_parameters_are_the_four_projections():
@@ -516,6 +521,19 @@ def test_bad_input(path, arguments, error, message):
     layer = make(dtype=torch.float32)
     with refuses(error, message):
         getattr(layer, path)(*arguments)
+
+
+def test_projections_refuse_what_the_layer_refuses():
+    with refuses(ValueError, SHAPES + "(2, 5, 21), (2, 5, 21), (2, 3, 21)"):
+        make(dtype=torch.float32).project(X, X, X[:, :3])
+
+
+def test_heads_without_a_batch():
+    layer, steps = make(bias=True), make(bias=True).trace(*cross())
+    for item, heads in enumerate(steps.heads):
+        torch.testing.assert_close(layer.combine(heads), steps.output[item])
+        parts = layer.contributions(heads).sum(0) + layer.W_o.bias
+        torch.testing.assert_close(parts, steps.output[item])
 
 
 @pytest.mark.parametrize("method", ["combine", "contributions"])
