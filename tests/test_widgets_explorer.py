@@ -322,6 +322,25 @@ def test_series_keep_the_other_choices():
     assert [stop["x"] for stop in grid] == [1024]  # at 16384 only head_dim = 128 was measured
 
 
+def test_what_a_record_offers_and_is_compared_with():
+    sizes = {"dtype": "float32", "B": 1, "h": 1, "head_dim": 8, "causal": False, "training": False}
+    rows = [
+        {"kernel": kernel, "T": T, "seconds": 1, "reference": against, **sizes}
+        for T in (16, 64)
+        for kernel, against in (("a", "b"), ("b", None), ("c", "d"), ("d", None), ("e", "d"))
+    ]
+    expression = "m.usualReference(c)"
+    got = numbers(in_javascript("records.js", expression, [rows, rows[:2], rows[1:2]]))
+    assert got == ["d", "b", "b"]  # what most are paired with; without a pair, the first kernel
+    expression = "(({taken, refused}) => [taken.record, taken.reference, taken.chart, refused])"
+    asked = [{}, {"record": "two", "chart": "T"}, {"record": "none"}]
+    parts = {"one": rows, "two": rows[:2] + rows[5:7]}
+    records = json.dumps({name: {"rows": part, "ceilings": {}} for name, part in parts.items()})
+    got = numbers(in_javascript("records.js", f"{expression}(m.view({records}, c))", asked))
+    assert [found[:3] for found in got] == [["one", "d", "T"], ["two", "b", "T"], ["one", "d", "T"]]
+    assert [found[3] for found in got] == [[], [], ["record"]]
+
+
 def test_numbers_as_text():
     cases = {
         "timeText": [
@@ -332,6 +351,8 @@ def test_numbers_as_text():
             (2e-9, "2.00 ns"),
             (5e-11, "0.0500 ns"),
             (12345.6, "12,300 s"),
+            (1, "1.00 s"),
+            (1e-3, "1.00 ms"),
         ],
         "speedText": [(989e12, "989 TFLOP/s"), (4.53e10, "45.3 GFLOP/s"), (2e4, "0.0200 MFLOP/s")],
         "memoryText": [(12_345_678, "12.3 MB"), (999, "999 B"), (3e9, "3.00 GB")],
@@ -341,10 +362,19 @@ def test_numbers_as_text():
             (3.1e-5, "3.10e−5"),
             (0, "0.00"),
             (99.96, "100"),
+            (100, "100"),
             (999_600, "1.00e6"),
             (1.5e9, "1.50e9"),
         ],
-        "percent": [(0.416, "42 %"), (0.0213, "2.1 %"), (9e-5, "< 0.01 %"), (12.3, "1,230 %")],
+        "percent": [
+            (0.416, "42 %"),
+            (0.0213, "2.1 %"),
+            (9e-5, "< 0.01 %"),
+            (1e-4, "0.01 %"),
+            (0.1, "10 %"),
+            (0.104, "10 %"),
+            (12.3, "1,230 %"),
+        ],
     }
     for name, pairs in cases.items():
         given, expected = zip(*pairs, strict=True)

@@ -39,6 +39,14 @@ def test_the_verdict_is_what_the_clock_shows():
             assert "one way to the device and back" in verdict["words"]
 
 
+def test_the_lines_of_the_stopwatch():
+    (lines,) = numbers(in_javascript("missing_wait.js", "m.STOPWATCH", [None]))
+    assert lines == [
+        "queue.submit([earlier]);", None, "const start = performance.now();", None,
+        "queue.submit([kernel]);", None, "const stop = performance.now();", None,
+    ]  # fmt: skip
+
+
 def test_the_words():
     asking = "Before the clock stops a wait is missing: that is the time of asking"
     queued = ", the kernel still stands in the queue."
