@@ -198,6 +198,9 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
     expect(page.get_by_role("radio", name="16", exact=True)).to_be_checked()
     expect_rows(page, ("400 ×", " you: 1 ×"), ("0.800 ×", " you: 1 ×"))
     page.get_by_role("radio", name="1,024").click()
+    expect_rows(page, ("not run", ""), ("1 ×", ""))  # another length is another guess
+    expect(page.locator(".hydra-truth:visible")).to_have_count(0)
+    page.get_by_role("button", name="look").click()
     expect_rows(page, ("not run", ""), ("0.200 ×", " you: 1 ×"))
     expect(page.get_by_role("slider", name="loops")).to_have_count(0)  # nothing to guess
     expect(page.locator(".hydra-truth:visible")).to_have_count(1)
@@ -206,6 +209,7 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
         "Farthest off is the guess for fused, by a factor of 5.00."
     )
     page.get_by_role("radio", name="64", exact=True).click()
+    page.get_by_role("button", name="look").click()
     expect_rows(page, ("2,000 ×", " you: 1 ×"))
 
 

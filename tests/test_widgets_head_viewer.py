@@ -408,9 +408,9 @@ def expect_view(page, library, text, layer, head, position, off=False, name="hea
     pressed = view.locator(".hydra-head[aria-pressed=true]")
     expect(pressed).to_have_count(1)
     best = max(("previous", "induction", "bracket", "entity"), key=lambda r: scores[r][layer][head])
-    expect(pressed).to_have_attribute(
-        "aria-label", f"layer {layer}, head {head}: {best} {scores[best][layer][head]:.2f}"
-    )
+    well = scores[best][layer][head]
+    role = f"{best} {well:.2f}" if well >= 0.5 else "nothing"
+    expect(pressed).to_have_attribute("aria-label", f"layer {layer}, head {head}: {role}")
     roles = view.locator(".hydra-roles")
     expect(roles.locator("caption")).to_have_text(f"Layer {layer}, head {head} in each role")
     expect(roles.locator("th")).to_have_text(list(scores))
@@ -549,15 +549,17 @@ def expect_guesses(page, scores, guesses):
         own = {role: scores[role][layer][head] for role in named}
         best = max(own, key=own.get)
         right = max(own.values()) < 0.5 if guess == "nothing" else own.get(guess, 0) >= 0.5
-        mark = "" if guess == "told" else "✓ " if right else "✗ "
+        mark = "✓ " if guess != "told" and right else ""
         shown = guess if own.get(guess, 0) >= 0.5 else best
-        name = "nothing" if mark and own[best] < 0.5 else shown
+        plays = own[best] >= 0.5
+        name = shown if plays else "nothing"
+        share = f"{own[shown]:.2f}" if plays else ""
         button = page.locator(".hydra-head").nth(n)
         parts = [f"head {head}", "", "?"]
         if guess != "?":
-            parts = [f"head {head}", f"{own[shown]:.2f}", mark + name]
+            parts = [f"head {head}", share, mark + name]
         expect(button.locator("span")).to_have_text(parts)
-        said = "guess its role" if guess == "?" else f"{name} {own[shown]:.2f}"
+        said = "guess its role" if guess == "?" else f"{name} {share}".strip()
         expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
 
 

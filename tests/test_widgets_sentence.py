@@ -229,14 +229,20 @@ def test_words_by_pointer_and_keyboard(widget_page):
     expect(page.locator(".hydra-term.hydra-on")).to_contain_text("slept")
     expect(page.locator(".hydra-share.hydra-on")).to_have_text(".76")
     expect(page.locator(".hydra-paint[opacity='1']")).to_have_count(1)
+    row.locator("td").nth(6).hover()  # of what is not taken no arc is lit, and none goes out
+    expect(page.locator(".hydra-paint[opacity='1']")).to_have_count(4)
 
 
 @browser
 def test_causal_and_temperature(widget_page):
     page = widget_page(SentenceWidget(controls=["causal", "tau"], causal=False))
+    skipped = page.locator(".hydra-skipped")
+    expect(skipped).to_have_count(0)
     assert shown(page) == expected_texts(attention(causal=False))
     page.get_by_label("causal").check()
     drawn(page)
+    expect(skipped).to_have_count(21)  # what is forbidden, not what is small
+    expect(skipped).to_have_text([""] * 21)
     assert shown(page) == expected_texts(attention())
     page.get_by_label("Temperature").focus()
     press(page, "End")
@@ -250,8 +256,11 @@ def test_causal_and_temperature(widget_page):
 def test_arrows_by_hand_and_by_slider(widget_page):
     page = widget_page(SentenceWidget(controls=["arrows"]))
     picture = page.locator(".hydra-plane")
+    score = page.locator(".hydra-arrows .hydra-held")
+    expect(score).to_have_text("Score of it · cat: 3.2 × 2.1 + (−0.4) × 0.3 = 6.6; over √2: 4.67.")
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
+    page.locator(".hydra-words button").first.hover()  # on the way: what is turned is of “it”
 
     def place(x, y):
         return box["x"] + (x + 4.4) / 8.8 * box["width"], box["y"] + (4.4 - y) / 8.8 * box["height"]
@@ -261,6 +270,8 @@ def test_arrows_by_hand_and_by_slider(widget_page):
     page.mouse.move(*place(0, 3), steps=4)
     page.mouse.up()
     drawn(page)
+    expect(page.locator(".hydra-equation strong")).to_have_text("it")
+    expect(score).to_have_text("Score of it · slept: 0 × 0.1 + 3 × 2.2 = 6.6; over √2: 4.67.")
     q = sentence.QUERIES.clone()
     q[4] = torch.tensor([0.0, 3.0])
     page.mouse.move(2, 2)
@@ -274,7 +285,7 @@ def test_arrows_by_hand_and_by_slider(widget_page):
     k = sentence.KEYS.clone()
     k[1, 1] = 4.0
     assert shown(page) == expected_texts(attention(q=q, k=k))
-    page.get_by_role("button", name="from the start").click()
+    page.get_by_role("button", name="reset").click()
     drawn(page)
     assert shown(page) == expected_texts(attention())
 
@@ -294,7 +305,12 @@ def test_three_heads(widget_page):
         got = [[int(x) for x in re.findall(r"\d+", paint)] for paint in paints]
         wanted = torch.zeros(7, 3).index_copy(1, torch.tensor([head]), sentence.VALUES[:, [head]])
         assert torch.allclose(torch.tensor(got).float(), 255 * wanted, atol=0.51)
+        under = page.locator(".hydra-words > .hydra-swatch").evaluate_all(
+            "all => all.slice(7).map(x => getComputedStyle(x).backgroundColor)"
+        )
+        assert under == paints
     expect(page.locator(".hydra-equation")).to_contain_text("it, blue = ")
+    expect(page.locator(".hydra-equation")).to_contain_text("with the other heads: (.92, .79, .47)")
 
 
 @browser

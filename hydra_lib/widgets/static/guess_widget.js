@@ -15,7 +15,7 @@ function render({ model, el: root }) {
   /** Where a factor stands on the axis, in percent. */
   const at = (factor) => (100 * (Math.log10(factor) - low)) / (high - low);
   const lengths = pills("Tokens T", lengthsOf(factors).map((T) => [String(T), T.toLocaleString("en")]),
-    (T) => update(model, { T: Number(T) }));
+    (T) => update(model, { T: Number(T), looked: false })); // another length is another guess
   const button = el("button", { type: "button", onclick: () => update(model, { looked: !model.get("looked") }) });
   const rows = kernels.map((kernel, i) => {
     const input = el("input", {
@@ -38,7 +38,7 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-picker" }, lengths.root),
-    el("p", { class: "hydra-note" }, `How many times as long as ${reference}? Drag each mark to your guess.`),
+    el("p", { class: "hydra-note" }, `How many times as long as ${reference}? Left of 1 is faster. Drag each mark to your guess.`),
     el("div", { class: "hydra-guesses-made", style: `--decades:${decades.length - 1};--one:${at(1)}%` },
       ...rows.map((row) => row.root), axis),
     el("div", { class: "hydra-buttons" }, button),

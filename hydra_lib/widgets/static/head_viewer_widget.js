@@ -153,14 +153,15 @@ function headPicker(scores, onChoose) {
       // A head may play two roles: its tile names the one that was seen.
       const role = scores[guess]?.[l][h] >= PLAYED ? guess : leading.role;
       const score = scores[role][l][h];
+      const plays = score >= PLAYED;
       const known = guess !== "?";
-      const mark = guess === "told" || !known ? "" : isRight(scores, l, h, guess) ? "✓ " : "✗ ";
-      button.className = `hydra-head${known && score < PLAYED ? " hydra-idle" : ""}${chosen && isOff ? " hydra-off" : ""}`;
+      const right = known && guess !== "told" && isRight(scores, l, h, guess);
+      button.className = `hydra-head${known && !plays ? " hydra-idle" : ""}${chosen && isOff ? " hydra-off" : ""}`;
       button.style.setProperty("--share", known ? `${(100 * score).toFixed(0)}%` : "0%");
-      const name = mark && score < PLAYED ? "nothing" : role;
-      button.setAttribute("aria-label", `layer ${l}, head ${h}: ${known ? `${name} ${share(score)}` : "guess its role"}`);
-      button.children[1].textContent = known ? share(score) : "";
-      button.children[3].textContent = known ? mark + name : "?";
+      const name = plays ? role : "nothing";
+      button.setAttribute("aria-label", `layer ${l}, head ${h}: ${!known ? "guess its role" : plays ? `${name} ${share(score)}` : name}`);
+      button.children[1].textContent = known && plays ? share(score) : "";
+      button.children[3].textContent = known ? (right ? "✓ " : "") + name : "?";
       button.setAttribute("aria-pressed", chosen);
     }));
     rest(buttons[layer][head]);

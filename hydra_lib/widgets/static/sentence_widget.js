@@ -2,7 +2,7 @@ import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
 import { arc, between, mixed, weightsOf } from "./sentence.js";
 import {
-  checkbox, choice, columnHeads, css, el, follow, grab, heat, number, pills, roving, slider, svg, swatch, table,
+  brief, checkbox, choice, columnHeads, css, el, follow, grab, heat, number, pills, roving, slider, svg, swatch, table,
   update, vector,
 } from "./ui.js";
 
@@ -13,6 +13,7 @@ const HUES = ["rgb(205 45 45)", "rgb(35 145 70)", "rgb(50 100 215)"]; // of thre
 const HEIGHT = 120; // of the arcs, in the units of their picture
 const REACH = 4.4; // of the plane of arrows, to each side
 const LETTER = 0.27; // a letter's width there, about
+const LEAST = 0.004; // a weight that has an arc
 const MILLISECONDS = 450;
 
 function render({ model, el: root }) {
@@ -37,6 +38,8 @@ function render({ model, el: root }) {
     const value = temperatureAt(position);
     update(model, { tau: value === Infinity ? "inf" : value });
   });
+  tau.root.append(el("span", { class: "hydra-ends", "aria-hidden": "true" },
+    el("span", {}, "the best alone"), el("span", {}, "all alike")));
   const head = pills("Head", CHANNELS.map((channel, i) => [String(i), `${i}: ${channel}`]),
     (value) => update(model, { head: Number(value) }));
   const shown = { rule, causal, tau, head };
@@ -77,7 +80,7 @@ function render({ model, el: root }) {
   });
 
   const sum = el("p", { class: "hydra-equation", "aria-live": "polite" });
-  const arrows = may("arrows") ? plane(model, words, values) : null;
+  const arrows = may("arrows") ? plane(model, words, values, () => point(null, null)) : null;
   root.classList.add("hydra", "hydra-sentence");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" },
@@ -107,9 +110,9 @@ function render({ model, el: root }) {
     // The head that is shown lies on top of the others.
     const order = weights.map((_, h) => h).sort((a, b) => (a === own) - (b === own));
     arcs.replaceChildren(...order.flatMap((h) => weights[h][chosen].flatMap((w, j) => {
-      if (w < 0.004) return [];
+      if (w < LEAST) return [];
       const d = arc(chosen, j, HEIGHT, weights.length > 1 ? 9 * (h - 1) : 0);
-      const faint = (lit !== null && lit !== j) || h !== own;
+      const faint = (lit !== null && lit !== j && weights[own][chosen][lit] >= LEAST) || h !== own;
       const path = (name, width) => svg("path", {
         d, class: name, "stroke-width": width.toFixed(2), opacity: h !== own ? 0.2 : faint ? 0.3 : 1,
         style: `--paint:${weights.length > 1 ? HUES[h] : css(values[j])}`,
@@ -119,13 +122,14 @@ function render({ model, el: root }) {
       return [path("hydra-casing", 2.5 + 15 * w), path("hydra-paint", 1 + 15 * w), target];
     })));
     const p = weights[own][chosen];
+    const forbidden = model.get("rule") === "attention" && model.get("causal");
     words.forEach((word, i) => {
       const takes = weights[own][i].map((w, j) => [w, words[j]]).filter(([w]) => w >= 0.005)
         .sort(([a], [b]) => b - a).slice(0, 3).map(([w, name]) => `${short(w)} of ${name}`).join(", ");
       buttons[i].setAttribute("aria-pressed", i === chosen);
       buttons[i].setAttribute("aria-label", `${word}: takes ${takes}`);
       outputs[i].style.setProperty("--paint", css(outs[i]));
-      paints[i].style.setProperty("--paint", css(values[i]));
+      paints[i].style.setProperty("--paint", css(part(values[i], own)));
       outputs[i].classList.toggle("hydra-on", i === chosen);
       for (const item of [paints[i], shares[i]]) {
         item.classList.toggle("hydra-on", i === lit);
@@ -139,6 +143,7 @@ function render({ model, el: root }) {
         cell.textContent = w < 0.005 ? "" : short(w);
         heat(cell, w);
         cell.classList.toggle("hydra-source", i === chosen && j === lit);
+        cell.classList.toggle("hydra-skipped", forbidden && j > i);
       });
     });
     if (weights.length > 1) matrix.root.caption.textContent = `weights of head ${own}: a row for each output`;
@@ -161,7 +166,8 @@ function render({ model, el: root }) {
     const total = weights.length > 1 ? [out[own]] : out;
     sum.replaceChildren(
       el("strong", {}, words[chosen]), weights.length > 1 ? `, ${CHANNELS[own]} = ` : " = ", ...parts,
-      ...(others > 0 ? [` + ${others} more`] : []), " = ", swatch(css(part(out, own))), " ", el("small", {}, vector(total)),
+      ...(others > 0 ? [` + ${others} more`] : []), " ", el("span", { class: "hydra-term" }, "= ", swatch(css(part(out, own))), " ", el("small", {}, vector(total))),
+      ...(weights.length > 1 ? [el("br"), "with the other heads: ", swatch(css(out)), " ", el("small", {}, vector(out))] : []),
     );
   }
   const slice = (value, own) => (weights.length > 1 ? [value[own]] : value);
@@ -200,7 +206,7 @@ function render({ model, el: root }) {
 }
 
 /** The plane in which the arrows of queries and keys are turned by hand. */
-function plane(model, words, values) {
+function plane(model, words, values, leave) {
   const n = words.length;
   const given = { q: model.get("q"), k: model.get("k") };
   let head = 0;
@@ -242,7 +248,18 @@ function plane(model, words, values) {
     svg("line", { x1: -REACH, x2: REACH, class: "hydra-axle" }), svg("line", { y1: -REACH, y2: REACH, class: "hydra-axle" }),
     ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
   );
+  /** The score that an arrow is turned for: of the chosen key, or of the one that the query meets best. */
+  function told() {
+    const query = model.get("q")[rowOf("query")];
+    const keys = model.get("k").slice(head * n, (head + 1) * n);
+    const scores = keys.map((key) => query[0] * key[0] + query[1] * key[1]);
+    const j = chosen === "query" ? scores.indexOf(Math.max(...scores)) : Number(chosen);
+    const [[a, b], [c, d]] = [query, keys[j]].map((arrow) => arrow.map((x) => (x < 0 ? `(${brief(x)})` : brief(x))));
+    return `Score of ${words[model.get("word")]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `
+      + `over √2: ${brief(scores[j] / Math.SQRT2)}.`;
+  }
   function draw() {
+    score.textContent = told();
     pick.select.value = chosen;
     pick.select.options[0].textContent = `query of ${words[model.get("word")]}`;
     const [x, y] = model.get(traitOf(chosen))[rowOf(chosen)];
@@ -269,10 +286,13 @@ function plane(model, words, values) {
       name.setAttribute("y", (-up).toFixed(2));
     }
   }
+  const score = el("p", { class: "hydra-note hydra-held", style: "--lines:3" });
   const root = el("div", { class: "hydra-arrows" },
     el("p", { class: "hydra-note" }, "Drag an arrow: the query asks, a key in its direction answers."),
-    picture, pick.root, ...axes.map((axis) => axis.root),
-    el("button", { type: "button", onclick: () => update(model, given) }, "from the start"));
+    picture, score, pick.root, ...axes.map((axis) => axis.root),
+    el("button", { type: "button", onclick: () => update(model, given) }, "reset"));
+  // What is turned is the query of the chosen word: no other stays lit meanwhile.
+  root.addEventListener("pointerenter", leave);
   return {
     root,
     draw: (own) => {
