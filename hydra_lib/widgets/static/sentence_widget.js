@@ -278,7 +278,7 @@ function plane(model, words, values, leave) {
       // Beyond the tip, where no other arrow of this direction has its name; at an edge, where there is room.
       const length = Math.hypot(...arrow) || 1;
       const half = (LETTER * name.textContent.length) / 2;
-      const edge = REACH - half;
+      const edge = REACH - half - 0.15;
       let [right, up] = [0.4 + half, 0.55].map((by, c) => arrow[c] * (1 + by / length));
       if (Math.abs(right) > edge) [right, up] = [Math.sign(arrow[0]) * edge, arrow[1] + (arrow[1] < 0 ? -0.55 : 0.55)];
       if (Math.abs(up) > REACH - 0.3) [right, up] = [arrow[0] + (arrow[0] < 0 ? 1 : -1) * (half + 0.5), arrow[1]];
