@@ -99,6 +99,21 @@ def test_speedups_are_for_the_ranks_that_divide():
     assert many == [2**e for e in range(11)]  # to 1,024 ranks
 
 
+@browser
+def test_a_slider_keeps_its_length_and_the_chart_its_ticks(widget_page):
+    page = widget_page(DevicesWidget(T=1, bandwidth=0.001, rate=1000))
+    tokens = page.get_by_role("slider", name="Tokens T")
+    width = tokens.bounding_box()["width"]
+    frame = page.locator(".hydra-plot svg").bounding_box()
+    labels = page.locator(".hydra-plot text").all()
+    assert [x.text_content() for x in labels[:4]] == ["1e−5", "0.001", "0.1", "10"]
+    for label in labels:
+        assert label.bounding_box()["x"] >= frame["x"], label.text_content()
+    tokens.focus()
+    press(page, "End")
+    assert tokens.bounding_box()["width"] == width
+
+
 def test_prefixes():
     cases = [0, 1, 999, 999.6, 1000, 0.00125, 2.52e7, 8.59e10, 1e-9, 5e-14, 3e22]
     got = numbers(in_javascript("costs.js", "m.prefixed(c, 's')", cases))

@@ -130,7 +130,7 @@ function speedup(choose) {
     stops = points.map((p) => ({ ranks: p.ranks, at: x(p.ranks) }));
     drawn.replaceChildren(
       ...ticks(up, 4).flatMap((times) => [
-        line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, number(times).replace(".00", ""), "end")]),
+        line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, number(times).replace(".00e", "e"), "end")]),
       ...(points.length <= 7 ? points.map((p) => p.ranks) : ticks(across, 6))
         .map((ranks) => text(x(ranks), BOTTOM + 15, grouped(ranks), "middle")),
       line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),

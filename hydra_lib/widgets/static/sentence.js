@@ -14,7 +14,7 @@ export function weightsOf({ rule, causal, tau, q, k }, n) {
   });
 }
 
-const dot = (a, b) => a.reduce((total, x, c) => total + x * b[c], 0);
+export const dot = (a, b) => a.reduce((total, x, c) => total + x * b[c], 0);
 
 /** Each head mixes its own share of the columns of the values; merged side by side again. */
 export function mixed(weights, values) {

@@ -1,6 +1,6 @@
 import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
-import { arc, between, mixed, weightsOf } from "./sentence.js";
+import { arc, between, dot, mixed, weightsOf } from "./sentence.js";
 import {
   brief, checkbox, choice, columnHeads, css, el, follow, grab, heat, number, pills, roving, slider, svg, swatch, table,
   update, vector,
@@ -109,10 +109,11 @@ function render({ model, el: root }) {
     const outs = mixed(weights, values);
     // The head that is shown lies on top of the others.
     const order = weights.map((_, h) => h).sort((a, b) => (a === own) - (b === own));
+    const pointing = lit !== null && weights[own][chosen][lit] >= LEAST; // at an arc, and not where none is
     arcs.replaceChildren(...order.flatMap((h) => weights[h][chosen].flatMap((w, j) => {
       if (w < LEAST) return [];
       const d = arc(chosen, j, HEIGHT, weights.length > 1 ? 9 * (h - 1) : 0);
-      const faint = (lit !== null && lit !== j && weights[own][chosen][lit] >= LEAST) || h !== own;
+      const faint = (pointing && lit !== j) || h !== own;
       const path = (name, width) => svg("path", {
         d, class: name, "stroke-width": width.toFixed(2), opacity: h !== own ? 0.2 : faint ? 0.3 : 1,
         style: `--paint:${weights.length > 1 ? HUES[h] : css(values[j])}`,
@@ -166,7 +167,8 @@ function render({ model, el: root }) {
     const total = weights.length > 1 ? [out[own]] : out;
     sum.replaceChildren(
       el("strong", {}, words[chosen]), weights.length > 1 ? `, ${CHANNELS[own]} = ` : " = ", ...parts,
-      ...(others > 0 ? [` + ${others} more`] : []), " ", el("span", { class: "hydra-term" }, "= ", swatch(css(part(out, own))), " ", el("small", {}, vector(total))),
+      ...(others > 0 ? [` + ${others} more`] : []), " ",
+      el("span", { class: "hydra-term" }, "= ", swatch(css(part(out, own))), " ", el("small", {}, vector(total))),
       ...(weights.length > 1 ? [el("br"), "with the other heads: ", swatch(css(out)), " ", el("small", {}, vector(out))] : []),
     );
   }
@@ -252,7 +254,7 @@ function plane(model, words, values, leave) {
   function told() {
     const query = model.get("q")[rowOf("query")];
     const keys = model.get("k").slice(head * n, (head + 1) * n);
-    const scores = keys.map((key) => query[0] * key[0] + query[1] * key[1]);
+    const scores = keys.map((key) => dot(query, key));
     const j = chosen === "query" ? scores.indexOf(Math.max(...scores)) : Number(chosen);
     const [[a, b], [c, d]] = [query, keys[j]].map((arrow) => arrow.map((x) => (x < 0 ? `(${brief(x)})` : brief(x))));
     return `Score of ${words[model.get("word")]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `
@@ -278,7 +280,7 @@ function plane(model, words, values, leave) {
       // Beyond the tip, where no other arrow of this direction has its name; at an edge, where there is room.
       const length = Math.hypot(...arrow) || 1;
       const half = (LETTER * name.textContent.length) / 2;
-      const edge = REACH - half - 0.15;
+      const edge = REACH - half - 0.15; // a little off the frame
       let [right, up] = [0.4 + half, 0.55].map((by, c) => arrow[c] * (1 + by / length));
       if (Math.abs(right) > edge) [right, up] = [Math.sign(arrow[0]) * edge, arrow[1] + (arrow[1] < 0 ? -0.55 : 0.55)];
       if (Math.abs(up) > REACH - 0.3) [right, up] = [arrow[0] + (arrow[0] < 0 ? 1 : -1) * (half + 0.5), arrow[1]];
