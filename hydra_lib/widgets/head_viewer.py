@@ -28,7 +28,8 @@ class HeadViewerWidget(Widget):
     given; the page runs it from its weights in half precision. ``text`` is a document of 2 to 48
     symbols, ``layer``, ``head`` and ``position`` (of a symbol) are counted from 0. Unless given,
     the head is the one with the best induction score, the position the last that asks for a
-    look-up. ``off`` takes the head away, ``seed`` numbers the documents that the page draws.
+    look-up. ``off`` takes a head away, counted from 0 through the layers; at -1 none. ``seed``
+    numbers the documents that the page draws.
     ``guesses`` has a word for each head, layer after layer: "told" shows its role, and is what all
     of them are unless given; "?" hides it until the reader has guessed; else it is the guess, a
     role or "nothing".
@@ -37,7 +38,8 @@ class HeadViewerWidget(Widget):
 
     Raises TypeError for a model of another kind; ValueError for one over other symbols or whose
     weights are not finite in half precision, for a text that the rules do not allow, for a layer,
-    head or position that does not exist, and for guesses that are not one for each head.
+    head or position that does not exist, or a head that is to be off, and for guesses that are not
+    one for each head.
     """
 
     _esm = bundle("head_viewer_widget.js")
@@ -51,7 +53,7 @@ class HeadViewerWidget(Widget):
     layer = Setting(0, **INDEX)
     head = Setting(0, **INDEX)
     position = Setting(0, low=0, high=LONGEST - 1, whole=True)
-    off = Setting(False, options=(True, False))
+    off = Setting(-1, low=-1, high=MOST_HEADS - 1, whole=True)
     seed = Setting(0, low=0, high=2**32 - 1, whole=True)
     guesses = Setting(["told"], options=("told", "?", *NAMED, "nothing"), shape=(MOST_HEADS,))
 
@@ -81,9 +83,9 @@ class HeadViewerWidget(Widget):
             raise SettingError(f"guesses must be {heads} words, got {len(proposal['value'])}")
         return proposal["value"]
 
-    @traitlets.validate("text", "layer", "head", "position")
+    @traitlets.validate("text", "layer", "head", "position", "off")
     def _check_fit(self, proposal):
-        setting = proposed(proposal, "text", "layer", "head", "position")
+        setting = proposed(proposal, "text", "layer", "head", "position", "off")
         try:
             check_document(setting["text"])
         except ValueError as error:
@@ -92,6 +94,8 @@ class HeadViewerWidget(Widget):
         inside("layer", setting["layer"], len(layers))
         inside("head", setting["head"], len(layers[0]))
         inside("position", setting["position"], len(setting["text"]))
+        if setting["off"] != -1:
+            inside("off", setting["off"], sum(map(len, layers)))
         return proposal["value"]
 
 

@@ -5,22 +5,25 @@ import {
   checkbox, columnHeads, el, field, follow, heat, pills, roving, svg, table, update,
 } from "./ui.js";
 
-const LOOK_UPS = ["induction", "bracket", "entity"];
+const ASKED = { induction: "a word seen before", bracket: "a closed bracket", entity: "a star" };
+const LOOK_UPS = Object.keys(ASKED);
+const ON = -1; // no head is off
 const SHADES = 5; // of a weight in a picture in small
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
 const NOTICED = 0.05; // a weight below is not printed under its symbol
 const RISE = 22; // of an arc's handles above the symbols, in pixels
 const GUESSES = 3;
-const NOTHING = [];
 const PLAYED = 0.5; // a score from which on a head is said to play a role
 const rolesOf = (scores) => Object.keys(scores).filter((role) => !role.includes(",")); // hard cases are no role
 const share = (x) => x.toFixed(2);
+const called = (layer, head) => `${layer}.${head}`;
 const sign = (symbol) => el("b", { class: "hydra-symbol" }, symbol);
 const sentence = (...parts) => el("span", {}, ...parts);
 
 function render({ model, el: root }) {
   const learned = readModel(model.get("weights"));
   const scores = model.get("scores");
+  const heads = learned.heads;
   let hovered; // the position under the pointer
   const choose = (position) => {
     hovered = undefined;
@@ -40,6 +43,7 @@ function render({ model, el: root }) {
   const picker = headPicker(scores, (layer, head) => update(model, { layer, head }));
   const game = guessing(scores, (change) =>
     update(model, { guesses: change(model.get("guesses"), model.get("layer"), model.get("head")) }));
+  const asked = asking((job) => choose(nextOf(job)));
   const strip = symbolStrip({ choose, point });
   const typed = field("Type your own", (text) => {
     // Every document starts with ^; whoever leaves it out means it.
@@ -65,72 +69,95 @@ function render({ model, el: root }) {
   }, "another document");
   const told = el("p", { class: "hydra-told", "aria-live": "polite" });
   const map = attentionMap({ choose, point });
-  const off = checkbox("switch this head off", (value) => update(model, { off: value }));
+  const own = () => model.get("layer") * heads + model.get("head");
+  const off = checkbox("switch this head off", (value) => update(model, { off: value ? own() : ON }));
   const guesses = guessTable();
   const tally = el("p", { class: "hydra-note hydra-tallied", "aria-live": "polite" });
   const roles = roleTable(Object.keys(scores));
   root.classList.add("hydra", "hydra-learned");
   root.append(
-    picker.root,
-    el("p", { class: "hydra-note" }, "Point at a symbol: where does this head look from there? "
-      + "Arcs and shades: its weights. Grey: the future. Dashed, for a head that has its name: the answer."),
-    strip.root,
-    ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
-    told,
-    el("div", { class: "hydra-typing" }, typed.root, another),
     el("div", { class: "hydra-panels" },
-      map.root,
-      el("div", { class: "hydra-wide" }, off.root, guesses.root, tally, roles.root)),
+      el("div", { class: "hydra-wide hydra-asked" },
+        asked.root,
+        strip.root,
+        told,
+        ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
+        off.root, tally,
+        el("div", { class: "hydra-typing" }, typed.root, another)),
+      picker.root),
+    el("details", {}, el("summary", {}, "All weights of this head, and what may come next"),
+      el("div", { class: "hydra-panels" },
+        map.root,
+        el("div", { class: "hydra-wide" }, guesses.root, roles.root))),
   );
 
   // Runs are kept until the document changes: pointing computes nothing.
-  let current; // {text, notes, whole, without}
+  let current; // {text, ids, notes, whole, without}
   const read = (text) => {
     if (current?.text === text) return;
     const ids = [...text].map((symbol) => SYMBOLS.indexOf(symbol));
     current = { text, ids, notes: annotate(text), whole: forward(learned, ids), without: new Map() };
-    picker.prepare(current.whole.weights, text.length);
     if (examine(typed.input.value).legal !== text) typed.set(text);
     strip.prepare(text);
   };
-  const runWithout = (layer, head) => {
-    const key = `${layer}.${head}`;
+  const runWithout = (number) => {
     const { ids, without } = current;
-    if (!without.has(key)) without.set(key, forward(learned, ids, { layer, head }));
-    return without.get(key);
+    if (!without.has(number)) {
+      without.set(number, forward(learned, ids, { layer: Math.floor(number / heads), head: number % heads }));
+    }
+    return without.get(number);
+  };
+  /** The next symbol that asks for this, and from the last one the first. */
+  const nextOf = (job) => {
+    const places = current.notes.flatMap((note, t) => (note.job === job ? [t] : []));
+    return places.find((t) => t > model.get("position")) ?? places[0];
   };
 
   function draw() {
-    const [layer, head, isOff] = ["layer", "head", "off"].map((name) => model.get(name));
+    const [layer, head, gone] = ["layer", "head", "off"].map((name) => model.get(name));
     read(model.get("text"));
     const { text, notes, whole } = current;
     const T = text.length;
     // A link may ask for a shorter document than the position was chosen in.
     const position = hovered ?? Math.min(model.get("position"), T - 1);
-    const run = isOff ? runWithout(layer, head) : whole;
-    const weights = whole.weights[layer][head];
+    const run = gone === ON ? whole : runWithout(gone);
+    const without = gone === ON ? "" : called(Math.floor(gone / heads), gone % heads);
+    const weights = run.weights[layer][head];
     const row = weights.subarray(position * T, position * T + T);
     const note = notes[position];
     const guessed = model.get("guesses");
-    picker.draw(layer, head, isOff, guessed);
-    const hidden = game.draw(layer, head, guessed);
-    roles.root.classList.toggle("hydra-away", hidden);
-    // Whoever still guesses what a head looks for is not shown what is to be found.
-    strip.draw(row, position, hidden ? NOTHING : note.answers, hovered === undefined);
-    map.draw(`attention of layer ${layer}, head ${head}`, weights, text, hidden ? NOTHING : notes, position);
-    off.input.checked = isOff;
+    picker.draw(run.weights, T, layer, head, gone, guessed);
+    roles.root.classList.toggle("hydra-away", game.draw(layer, head, guessed));
+    asked.draw(notes, note.job);
+    strip.draw(row, position, note.answers, hovered === undefined, gone === own());
+    map.draw(`attention of layer ${layer}, head ${head}`, weights, text, notes, position);
+    off.input.checked = gone === own();
     const all = predict(whole, position, SYMBOLS.length);
     const now = predict(run, position, SYMBOLS.length);
-    guesses.draw(text[position], now, isOff ? all : null, note.choices);
+    guesses.draw(text[position], now, without && all, without, note.choices);
     roles.draw(Object.values(scores).map((rows) => rows[layer][head]), layer, head);
-    tally.textContent = count(current, run, isOff);
+    tally.textContent = count(current, run, without);
     told.replaceChildren(
-      looks(text, position, row, layer, head),
-      ...(hidden ? [] : [wanted(text, note, row)]),
-      outcome(text, position, note, now, isOff ? all : null),
+      wanted(text, position, note),
+      outcome(text, note, now, without && all, without),
+      looks(text, position, note, row, called(layer, head)),
     );
   }
   return follow(model, ["text", "layer", "head", "position", "off", "seed", "guesses"], draw);
+}
+
+/** A button for each job: to the next symbol that asks for it. */
+function asking(onAsk) {
+  const buttons = Object.entries(ASKED).map(([job, by]) => [job, el("button", { type: "button", onclick: () => onAsk(job) }, by)]);
+  const root = el("div", { class: "hydra-buttons", role: "group", "aria-label": "What follows" },
+    el("span", {}, "What follows"), ...buttons.map(([, button]) => button));
+  const draw = (notes, asked) => {
+    for (const [job, button] of buttons) {
+      button.disabled = !notes.some((note) => note.job === job);
+      button.setAttribute("aria-current", job === asked);
+    }
+  };
+  return { root, draw };
 }
 
 /** A button for each head, a row for each layer: its weights in small, the role it plays best and how well. */
@@ -138,17 +165,21 @@ function headPicker(scores, onChoose) {
   const layers = Object.values(scores)[0];
   const buttons = layers.map((heads, layer) => heads.map((_, head) => el("button", {
     type: "button", onclick: () => onChoose(layer, head), onfocus: () => onChoose(layer, head),
-  }, el("span", {}, `head ${head}`), el("span"), svg("svg", { "aria-hidden": true }), el("span"))));
+  }, el("span", {}, called(layer, head)), el("span"), svg("svg", { "aria-hidden": true }), el("span"))));
   const rest = roving(buttons);
   const root = el("div", { class: "hydra-picker" }, ...buttons.map((row, layer) =>
     el("div", { role: "group", "aria-label": `layer ${layer}`, style: `--heads:${row.length}` },
       el("span", { class: "hydra-layer" }, `layer ${layer}`), ...row)));
-  const prepare = (weights, T) => buttons.forEach((row, layer) => row.forEach(({ children }, head) =>
-    inSmall(children[2], weights[layer][head], T)));
-  const draw = (layer, head, isOff, guessed) => {
+  let drawn;
+  const draw = (weights, T, layer, head, gone, guessed) => {
+    if (weights !== drawn) {
+      drawn = weights;
+      buttons.forEach((row, l) => row.forEach(({ children }, h) => inSmall(children[2], weights[l][h], T)));
+    }
     buttons.forEach((row, l) => row.forEach((button, h) => {
       const chosen = l === layer && h === head;
-      const guess = guessed[l * row.length + h];
+      const number = l * row.length + h;
+      const guess = guessed[number];
       const leading = bestRole(scores, l, h);
       // A head may play two roles: its tile names the one that was seen.
       const role = scores[guess]?.[l][h] >= PLAYED ? guess : leading.role;
@@ -156,17 +187,18 @@ function headPicker(scores, onChoose) {
       const plays = score >= PLAYED;
       const known = guess !== "?";
       const right = known && guess !== "told" && isRight(scores, l, h, guess);
-      button.className = `hydra-head${known && !plays ? " hydra-idle" : ""}${chosen && isOff ? " hydra-off" : ""}`;
+      button.className = `hydra-head${known && !plays ? " hydra-idle" : ""}${number === gone ? " hydra-off" : ""}`;
       button.style.setProperty("--share", known ? `${(100 * score).toFixed(0)}%` : "0%");
       const name = plays ? role : "nothing";
-      button.setAttribute("aria-label", `layer ${l}, head ${h}: ${!known ? "guess its role" : plays ? `${name} ${share(score)}` : name}`);
+      button.setAttribute("aria-label", `layer ${l}, head ${h}: ${!known ? "guess its role" : plays ? `${name} ${share(score)}` : name}`
+        + (number === gone ? ", off" : ""));
       button.children[1].textContent = known && plays ? share(score) : "";
       button.children[3].textContent = known ? (right ? "✓ " : "") + name : "?";
       button.setAttribute("aria-pressed", chosen);
     }));
     rest(buttons[layer][head]);
   };
-  return { root, prepare, draw };
+  return { root, draw };
 }
 
 /** All weights of a head, in a few shades: enough to tell one head from another. */
@@ -218,12 +250,12 @@ function guessing(scores, set) {
     const played = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED)
       .map((one) => `${one}, ${share(scores[one][layer][head])}`);
     const is = played.length ? `is ${played.join(", and ")}` : `plays no role: at best ${role}, ${share(score)}`;
-    verdict.textContent = own === "?" ? `What does layer ${layer}, head ${head} look for? Point at a few symbols first.`
-      : `Layer ${layer}, head ${head} ${is}.`
+    verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for? Try all three first.`
+      : `Head ${called(layer, head)} ${is}.`
         + (own === "told" ? "" : isRight(scores, layer, head, own) ? " You saw it." : ` You said ${own}.`);
     const left = guessed.filter((one) => one === "?").length;
     all.disabled = left === 0;
-    return own === "?";
+    return own === "?"; // what its roles are is not to be read elsewhere
   };
   return { root, draw };
 }
@@ -261,8 +293,9 @@ function symbolStrip({ choose, point }) {
     observer.unobserve(root); // to be told of the new buttons even where the strip keeps its size
     observer.observe(root);
   };
-  const draw = (row, position, answers, settled) => {
+  const draw = (row, position, answers, settled, isOff) => {
     shown = { row, position };
+    root.classList.toggle("hydra-off", isOff);
     join();
     buttons.forEach((button, j) => {
       const symbol = button.firstChild.textContent;
@@ -322,13 +355,13 @@ function attentionMap({ choose, point }) {
 /** The likeliest next symbols, as the model has them and as the rules do. */
 function guessTable() {
   const grid = table("", GUESSES, 4, () => "");
-  columnHeads(grid, "", ["model", "", "with it", "rules"]);
+  columnHeads(grid, "", ["model", "", "with", "rules"]);
   grid.root.classList.add("hydra-guesses");
   const extra = [grid.root.querySelector("thead th:nth-child(4)"), ...grid.cells.map((cells) => cells[2])];
   const heads = grid.rows.map((row) => row.querySelector("th"));
-  const draw = (symbol, now, all, choices) => {
+  const draw = (symbol, now, all, without, choices) => {
     grid.root.caption.textContent = `What comes after ${symbol}`;
-    grid.root.querySelector("thead th").textContent = all ? "without it" : "model";
+    grid.root.querySelector("thead th").textContent = all ? `without ${without}` : "model";
     for (const cell of extra) cell.hidden = !all;
     const shown = best(now, GUESSES);
     if (all && !shown.includes(best(all, 1)[0])) shown.splice(-1, 1, best(all, 1)[0]); // what was lost
@@ -350,7 +383,7 @@ function roleTable(names) {
   const grid = table("", names.length, 2, (n) => names[n]);
   grid.root.classList.add("hydra-roles");
   const draw = (values, layer, head) => {
-    grid.root.caption.textContent = `Layer ${layer}, head ${head} in each role`;
+    grid.root.caption.textContent = `Head ${called(layer, head)} in each role`;
     values.forEach((value, n) => {
       grid.cells[n][0].textContent = share(value);
       grid.cells[n][1].classList.add("hydra-bar");
@@ -364,30 +397,17 @@ function best(values, count) {
   return Array.from(values.keys()).sort((a, b) => values[b] - values[a]).slice(0, count);
 }
 
-function looks(text, position, row, layer, head) {
-  const seen = best(row.subarray(0, position + 1), GUESSES).filter((j, n) => n === 0 || row[j] >= NOTICED);
-  const parts = seen.flatMap((j, n) => [n ? ", " : "", sign(text[j]), ` (${j}) ${share(row[j])}`]);
-  return sentence("From ", sign(text[position]), ` (${position}), layer ${layer}, head ${head} looks at `, ...parts, ".");
+/** What is asked here, and where the answer stands. */
+function wanted(text, position, { job, answers }) {
+  if (job === "none") return sentence("After ", sign(text[position]), " the rules leave it to chance.");
+  const why = { induction: "followed it before", bracket: "stood before its opening", entity: "is the last name" }[job];
+  return sentence(`${job[0].toUpperCase()}${job.slice(1)}: after `, sign(text[position]), " comes ",
+    sign(text[answers[0]]), `, which ${why} (dashed).`);
 }
 
-function wanted(text, { job, answers }, row) {
-  if (job === "none") return sentence("No look-up here: what follows is left to chance.");
-  const why = {
-    induction: "followed this word before",
-    bracket: "stood before the bracket that closes here",
-    entity: "is the most recent name",
-  }[job];
-  const mass = answers.reduce((total, j) => total + row[j], 0);
-  return sentence(`${job[0].toUpperCase()}${job.slice(1)}: `, sign(text[answers[0]]),
-    ` ${why}, at ${listed(answers)}. This head puts ${share(mass)} there.`);
-}
-
-const listed = (numbers) => (numbers.length < 2 ? String(numbers[0])
-  : `${numbers.slice(0, -1).join(", ")} and ${numbers.at(-1)}`);
-
-function outcome(text, position, { job, answers }, now, all) {
+function outcome(text, { job, answers }, now, all, without) {
   const [guess] = best(now, 1);
-  const who = all ? "Without it the model expects " : "The model expects ";
+  const who = all ? `Without ${without} it expects ` : "The model expects ";
   const parts = [who, sign(SYMBOLS[guess]), ` (${share(now[guess])})`];
   if (job !== "none") {
     const answer = SYMBOLS.indexOf(text[answers[0]]);
@@ -395,22 +415,27 @@ function outcome(text, position, { job, answers }, now, all) {
     else parts.push(": wrong, ", sign(SYMBOLS[answer]), ` gets ${share(now[answer])}`);
     if (all) parts.push(` (${share(all[answer])} with it)`);
   }
-  parts.push(". ");
-  if (position + 1 < text.length) parts.push("Next comes ", sign(text[position + 1]), ".");
-  return sentence(...parts);
+  return sentence(...parts, ".");
+}
+
+function looks(text, position, { job, answers }, row, name) {
+  const seen = best(row.subarray(0, position + 1), GUESSES).filter((j, n) => n === 0 || row[j] >= NOTICED);
+  const parts = seen.flatMap((j, n) => [n ? ", " : "", sign(text[j]), ` ${share(row[j])}`]);
+  const mass = answers.reduce((total, j) => total + row[j], 0);
+  return sentence(`Head ${name} looks at `, ...parts, job === "none" ? "." : `: ${share(mass)} where the answer stands.`);
 }
 
 /** How many look-ups of the document the model gets right. */
-function count({ text, notes, whole }, run, isOff) {
+function count({ text, notes, whole }, run, without) {
   const right = (one, job) => notes.filter((note, t) => note.job === job
     && SYMBOLS[best(predict(one, t, SYMBOLS.length), 1)[0]] === text[note.answers[0]]).length;
   const found = LOOK_UPS.flatMap((job) => {
     const asked = notes.filter((note) => note.job === job).length;
     if (asked === 0) return [];
-    return [`${job} ${right(run, job)} of ${asked}${isOff ? ` (${right(whole, job)} with it)` : ""}`];
+    return [`${job} ${right(run, job)} of ${asked}${without ? ` (${right(whole, job)} with it)` : ""}`];
   });
   if (found.length === 0) return "This document asks for nothing yet.";
-  return `Answers found ${isOff ? "without this head" : "in this document"}: ${found.join(", ")}.`;
+  return `Answers found ${without ? `without head ${without}` : "in this document"}: ${found.join(", ")}.`;
 }
 
 /** What a link may ask for; the document that it asks for may be longer than the page's. */
@@ -418,7 +443,7 @@ function valid(trait, value, initial) {
   if (trait === "text") return typeof value === "string" && examine(value).problem === "";
   if (trait === "guesses") return withinLimits(trait, value, initial) && value.length === initial.guesses.length;
   const [layers] = Object.values(initial.scores);
-  const size = { layer: layers.length, head: layers[0].length }[trait] ?? Infinity;
+  const size = { layer: layers.length, head: layers[0].length, off: layers.length * layers[0].length }[trait] ?? Infinity;
   return withinLimits(trait, value, initial) && value < size;
 }
 
