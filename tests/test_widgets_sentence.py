@@ -136,19 +136,38 @@ def test_between_two_sets_of_weights():
     assert start == [[[1, 0], [0.5, 0.5]]]
     assert middle == [[[0.5, 0.5], [0.375, 0.625]]]
     assert end == [[[0, 1], [0.25, 0.75]]]
+    # From one head to three: each of them leaves from where the one was.
+    way = "m.between([[[1]], [[0]]].slice(0, c), [[[0]], [[1]], [[1]]], 0.25)"
+    one, two = numbers(in_javascript("sentence.js", way, [1, 2]))
+    assert one == [[[0.75]], [[1]], [[1]]]
+    assert two == [[[0.75]], [[0.25]], [[1]]]
 
 
-def test_arcs_stay_in_their_frame():
+def test_dot_product():
+    assert numbers(in_javascript("sentence.js", "m.dot(...c)", [[[2, 3], [5, -7]]])) == [-11]
+
+
+def test_arcs_stand_over_their_words_in_their_frame():
     """A cubic reaches three quarters of the way to its control points."""
+    pairs = [[i, j, lift] for i in range(7) for j in range(7) for lift in (0, 5)]
     paths = numbers(
-        in_javascript(
-            "sentence.js", "m.arc(c[0], c[1], 120)", [[i, j] for i in range(7) for j in range(7)]
-        )
+        in_javascript("sentence.js", "m.arc(c[0], c[1], 120, c[2] || undefined)", pairs)
     )
-    for path in paths:
-        start, *controls = [float(y) for y in re.findall(r"[ ](-?[\d.]+)", path)]
-        assert start == 120
-        assert 120 - 0.75 * (120 - min(controls)) >= 0
+    for (i, j, lift), path in zip(pairs, paths, strict=True):
+        points = [float(x) for x in re.findall(r"-?[\d.]+", path)]
+        (x0, y0), (x1, y1), (x2, y2), (x3, y3) = zip(points[::2], points[1::2], strict=True)
+        middle = [100 * i + 50, 100 * j + 50]
+        assert y0 == y3 == 120
+        assert y1 == y2
+        if i == j:  # a loop, as wide at one side as at the other
+            assert (middle[0] - x0, x3 - middle[0]) == (12, 12)
+            assert (middle[0] - x1, x2 - middle[0]) == (40, 40)
+            assert y1 == pytest.approx(66 - lift)
+        else:
+            assert [x0, x3] == [x1, x2] == middle
+            tall = min(1.28, 0.42 + 0.17 * abs(i - j))  # the further, the higher
+            assert y1 == pytest.approx(120 * (1 - tall) - lift)
+        assert lift or 120 - 0.75 * (120 - y1) >= 0
 
 
 # --- controls -------------------------------------------------------------------------------------

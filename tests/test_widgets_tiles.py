@@ -54,8 +54,12 @@ def test_every_row_is_the_attention_of_what_it_has_seen():
             seen = [j for t in done if i in t["rows"] for j in t["columns"] if j <= i]
             if not seen:
                 assert extended(row["m"]) == -math.inf
-                assert row["l"] == 0
+                assert (row["l"], row["scale"]) == (0, 1)  # nothing is there to be scaled
                 continue
+            *before, last = [[j for j in t["columns"] if j <= i] for t in done if i in t["rows"]]
+            old = max((scores[i][j] for columns in before for j in columns), default=None)
+            new = max([scores[i][j] for j in last] + ([] if old is None else [old]), default=None)
+            assert row["scale"] == (1 if old is None else pytest.approx(math.exp(old - new)))
             s = torch.tensor([scores[i][j] for j in seen], dtype=torch.float64)
             v = torch.tensor([values[j] for j in seen], dtype=torch.float64)
             assert row["m"] == s.max()

@@ -45,7 +45,7 @@ export class Reader {
   read(symbol) {
     const allowed = this.choices().map(([, symbols]) => symbols).join("");
     if ([...symbol].length !== 1 || !allowed.includes(symbol)) {
-      throw new Error(`symbol must be one of ${quoted(allowed)} after ${quoted(this.text)}, got ${quoted(symbol)}`);
+      throw new Error(`symbol must be one of '${allowed}' after '${this.text}', got '${symbol}'`);
     }
     const here = this.text.length;
     const last = this.text.at(-1) ?? "";
@@ -63,12 +63,6 @@ export class Reader {
       if (this.#successor.has(symbol)) ask("induction", this.#successor.get(symbol));
     }
   }
-}
-
-/** As Python writes a string. */
-function quoted(text) {
-  const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
-  return mark + text.replaceAll("\\", "\\\\").replaceAll(mark, `\\${mark}`) + mark;
 }
 
 /** How much of a text is a document, and what is wrong with the rest ("" when nothing is). */
