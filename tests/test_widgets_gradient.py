@@ -179,7 +179,7 @@ def test_drag_teach_and_saturate(widget_page):
     drawn(page)
     assert rows(page) == expected_rows(scores, 2)
     expect(summary).to_contain_text("little left to learn")
-    page.get_by_role("button", name="start even").click()
+    page.get_by_role("button", name="even").click()
     drawn(page)
     assert rows(page) == expected_rows(torch.zeros(7, dtype=torch.float64), 2)
     drag(page, "tired", 1)
@@ -208,7 +208,7 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     page = widget_page(GradientWidget(target=1, scores=sure))
 
     def curve():
-        points = page.locator(".hydra-plot polyline").get_attribute("points").split(" ")
+        points = page.locator(".hydra-plot .hydra-line").get_attribute("points").split(" ")
         x, y = zip(*(map(float, point.split(",")) for point in points), strict=True)
         dot = page.locator(".hydra-plot .hydra-dot")
         assert [float(dot.get_attribute(at)) for at in ("cx", "cy")] == pytest.approx(
@@ -231,7 +231,7 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     # Sure and wrong: a plain, then a cliff.
     assert losses[60] > 0.99 * losses[0]
     assert losses[160] < 0.01 * losses[0]
-    page.get_by_role("button", name="start even").click()
+    page.get_by_role("button", name="even").click()
     drawn(page)
     losses, _ = descended(torch.zeros(7).double(), 1, 201)
     assert curve() == pytest.approx(losses, abs=1e-3)
@@ -241,6 +241,43 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     expect(told).to_contain_text(f"Loss {losses[0]:.3g}, and {losses[200]:.3g} after 200 steps. ")
     page.get_by_label("slept", exact=True).check()
     expect(told).to_have_text(re.compile(r"^Loss [^,]*\. "))  # nothing to halve
+
+
+@browser
+def test_the_steps_taken_stay_in_sight_until_something_else_moves_the_row(widget_page):
+    page = widget_page(GradientWidget(target=1))
+
+    def past():
+        points = page.locator(".hydra-taken").get_attribute("points").split(" ")
+        ahead = page.locator(".hydra-line").get_attribute("points").split(" ")
+        assert points[-1] == ahead[0]
+        return points[:-1]
+
+    ahead = page.locator(".hydra-line").get_attribute("points").split(" ")
+    assert past() == []
+    page.get_by_role("button", name="ten").click()
+    drawn(page)
+    assert len(past()) == 10
+    heights = [point.split(",")[1] for point in ahead]
+    assert [point.split(",")[1] for point in past()] == heights[:10]
+    page.get_by_role("button", name="one step").click()
+    drawn(page)
+    assert [point.split(",")[1] for point in past()] == heights[:11]
+    page.get_by_role("button", name="a hundred").click()
+    drawn(page)
+    assert len(past()) == 100  # as many as there is room for
+    start, now = past()[0], page.locator(".hydra-dot")
+    step = (float(now.get_attribute("cx")) - float(start.split(",")[0])) / 100
+    assert float(ahead[1].split(",")[0]) - float(ahead[0].split(",")[0]) == pytest.approx(
+        step, abs=0.11
+    )
+    page.get_by_label("tired", exact=True).check()  # another target
+    drawn(page)
+    assert past() == []
+    page.get_by_role("button", name="ten").click()
+    page.get_by_role("slider", name="slept").press("ArrowRight")
+    drawn(page)
+    assert past() == []
 
 
 @browser

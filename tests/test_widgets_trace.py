@@ -422,6 +422,31 @@ def test_words_stand_at_their_rows_and_columns(widget_page):
     assert heads("K", "col") == heads("weights", "col") == heads("masked", "col") == WORDS
     assert heads("Q,", "col") == heads("K", "row") == heads("V", "col") == ["1", "2"]
     expect(page.locator(".hydra-swatch")).to_have_count(0)  # V is no colours
+    summary = page.locator(".hydra-summary")
+    for name, n, said in (
+        ("q", 2, "Q (b, 1) = 0.5, given; it enters every score of the query “b”."),
+        ("kT", 2, "Kᵀ (1, c) = 2, given; it enters every score of the key “c”."),
+        ("v", 3, "V (b, 2) = 1, given; it enters every output of column 2."),
+        ("masked", 1, "masked (a, b) = −∞: “a” may not attend to “b”."),
+        ("masked", 3, "masked (b, a) = scaled (b, a) = 1.061: “b” may attend to “a”."),
+    ):
+        table_of(page, name).locator("button").nth(n).click()
+        expect(summary).to_have_text(said)
+
+
+@browser
+def test_signs_stand_between_the_tables(widget_page):
+    page = widget_page(TraceWidget(Q, K, V, MASK), width=1280)
+    signs = page.locator(".hydra-trace").evaluate_all(
+        "all => all.map((one) => getComputedStyle(one, '::before').content.split(' ')[0])"
+    )
+    wanted = ["none", "@", "=", "→", "→", "→", "@", "="]
+    assert signs == [sign if sign == "none" else f'"{sign}"' for sign in wanted]
+    page.set_viewport_size({"width": 360, "height": 900})  # where no table has one beside it
+    signs = page.locator(".hydra-trace").evaluate_all(
+        "all => all.map((one) => getComputedStyle(one, '::before').content)"
+    )
+    assert set(signs) == {"none"}
 
 
 @browser

@@ -28,8 +28,8 @@ export function ticks({ low, high, log }, count) {
   }
   const step = powers.flatMap((p) => [1, 2, 5].map((d) => Number(`${d}e${p}`)))
     .find((size) => (high - low) / size <= count);
-  return Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => Number((i * step).toPrecision(6)))
-    .filter((x) => x >= low);
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(6)));
 }
 
 /** Of stops along an axis, each `{ at }`, the one closest to a place. */

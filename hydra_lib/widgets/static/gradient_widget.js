@@ -10,7 +10,7 @@ const RATE = 8; // of a step; the colours are small numbers, and so are their gr
 const ARCS = 120; // heights in the picture: of the arcs,
 const PUSH = 30; // and of the largest push, up or down
 const LEARNT = 0.005; // a loss so small leaves little to learn
-const AHEAD = 200; // steps of which the loss is drawn
+const [BACK, AHEAD] = [100, 200]; // steps of which the loss is drawn
 const [WIDTH, HEIGHT] = [340, 120]; // of that curve
 const [LEFT, RIGHT, TOP, BOTTOM] = [40, WIDTH - 12, 8, HEIGHT - 22];
 
@@ -22,7 +22,7 @@ function render({ model, el: root }) {
   const after = (steps) =>
     descent(model.get("scores"), values, values[model.get("target")], { rate: RATE, most, steps });
   const begin = {
-    "start even": words.map(() => 0),
+    even: words.map(() => 0),
     "sure of “slept”": words.map((word) => (word === "slept" ? most : 0)),
   };
 
@@ -30,14 +30,24 @@ function render({ model, el: root }) {
     (value) => update(model, { target: Number(value) }));
   target.inputs.forEach((input, at) =>
     input.nextSibling.prepend(swatch(css(values[model.get("targets")[at]])), " "));
+  // The loss before each step that led here; a row that comes in any other way begins anew.
+  let taken = [];
+  let arrived;
+  const here = () => JSON.stringify([model.get("scores"), model.get("target")]);
   const step = (times) => {
-    const { scores } = after(times);
-    update(model, { scores: scores.map((s) => Math.round(1e4 * s) / 1e4) });
+    const { losses, scores } = after(times);
+    taken = [...taken, ...losses].slice(-BACK);
+    const rounded = scores.map((s) => Math.round(1e4 * s) / 1e4);
+    arrived = JSON.stringify([rounded, model.get("target")]);
+    update(model, { scores: rounded });
   };
   const button = (name, onclick) => el("button", { type: "button", onclick }, name);
-  const buttons = el("div", { class: "hydra-buttons" },
-    button("one step", () => step(1)), button("ten", () => step(10)), button("a hundred", () => step(100)),
-    ...Object.entries(begin).map(([name, scores]) => button(name, () => update(model, { scores }))));
+  const group = (name, ...all) => el("div", { class: "hydra-buttons", role: "group", "aria-label": name },
+    el("span", {}, name), ...all);
+  const buttons = [
+    group("Begin", ...Object.entries(begin).map(([name, scores]) => button(name, () => update(model, { scores })))),
+    group("Take", button("one step", () => step(1)), button("ten", () => step(10)), button("a hundred", () => step(100))),
+  ];
 
   const sliders = words.map((word, j) => {
     const made = slider(word, { min: -most, max: most, step: 0.1 }, (value) =>
@@ -88,7 +98,7 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, target.root),
-      el("div", { class: "hydra-break" }, buttons)),
+      el("div", { class: "hydra-break hydra-groups" }, ...buttons)),
     el("div", { class: "hydra-lesson" }, picture, el("div", { class: "hydra-panels" }, ahead.root, summary)),
     el("div", { class: "hydra-panels" }, rows.root),
   );
@@ -111,13 +121,14 @@ function render({ model, el: root }) {
       pushes[j].classList.toggle("hydra-less", push[j] < 0);
       for (const [place, value] of [[2, pull[j]], [3, push[j]]]) {
         cells[place].textContent = signed(value);
-        const share = value / widest[place];
-        cells[place].style = `--from:${50 + 50 * Math.min(0, share)}%;--to:${50 + 50 * Math.max(0, share)}%`;
+        const share = value / widest[place]; // beside the number
+        cells[place].style = `--from:${75 + 25 * Math.min(0, share)}%;--to:${75 + 25 * Math.max(0, share)}%`;
         cells[place].classList.toggle("hydra-less", value < 0);
       }
     });
     const { losses } = after(AHEAD + 1);
-    ahead.draw(losses);
+    if (here() !== arrived) taken = [];
+    ahead.draw(taken, losses);
     const strongest = Math.max(...push.map(Math.abs));
     const rising = words[push.indexOf(Math.max(...push))];
     summary.textContent = `Loss ${brief(loss)}${loss > LEARNT ? halved(losses) : ""}. `
@@ -126,20 +137,23 @@ function render({ model, el: root }) {
   });
 }
 
-/** The loss of the steps to come, from the scores as they stand; the dot is now. */
+/** The loss of the steps taken, grey, and of those to come, from the scores as they stand; the dot is now. */
 function curve(most) {
-  const caption = el("figcaption", {}, `the loss now, and in the next ${AHEAD} steps`);
-  const [x, y] = [scale({ low: 0, high: AHEAD }, LEFT, RIGHT), scale({ low: 0, high: most }, BOTTOM, TOP)];
-  const path = svg("polyline", { class: "hydra-line" });
+  const caption = el("figcaption", {}, `the loss: so far, now, and in the next ${AHEAD} steps`);
+  const steps = { low: -BACK, high: AHEAD };
+  const [x, y] = [scale(steps, LEFT, RIGHT), scale({ low: 0, high: most }, BOTTOM, TOP)];
+  const [path, past] = ["hydra-line", "hydra-taken"].map((kind) => svg("polyline", { class: kind }));
   const dot = svg("circle", { class: "hydra-dot", r: 6, cx: x(0) });
   const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     ...ticks({ low: 0, high: most }, 4).flatMap((loss) => [
       line(LEFT, y(loss), RIGHT, y(loss), loss ? "hydra-grid" : "hydra-base"),
       text(LEFT - 6, y(loss) + 4, number(loss), "end")]),
-    ...ticks({ low: 0, high: AHEAD }, 5).map((step) => text(x(step), BOTTOM + 15, step, "middle")),
-    path, dot);
-  const draw = (losses) => {
-    path.setAttribute("points", losses.map((loss, i) => `${x(i).toFixed(1)},${y(loss).toFixed(1)}`).join(" "));
+    ...ticks(steps, 4).map((step) => text(x(step), BOTTOM + 15, number(step), "middle")),
+    past, path, dot);
+  const points = (losses, from) => losses.map((loss, i) => `${x(from + i).toFixed(1)},${y(loss).toFixed(1)}`).join(" ");
+  const draw = (taken, losses) => {
+    past.setAttribute("points", points([...taken, losses[0]], -taken.length));
+    path.setAttribute("points", points(losses, 0));
     dot.setAttribute("cy", y(losses[0]));
   };
   return { root: el("figure", { class: "hydra-figure hydra-plot" }, caption, plot), draw };

@@ -4,6 +4,7 @@ import { brief, columnHeads, css, el, follow, heat, number, pills, roving, swatc
 
 const LABELS = { q: "Q", kT: "Kᵀ", v: "V" };
 const ALL = -1; // the whole row or column
+const SIGNS = { kT: "@", scores: "=", scaled: "→", masked: "→", weights: "→", v: "@", output: "=" };
 const VERBS = [["compare", "scores"], ["scale", "scaled"], ["mask", "masked"], ["normalize", "weights"], ["mix", "output"]];
 
 /** The step that makes a table, counted from 1; 0 for what is given. */
@@ -42,7 +43,7 @@ const FIT = 3; // columns of each, for them to stand there
 
 function render({ model, el: root }) {
   const words = model.get("words");
-  const numbered = (name, along, n) => (words.length && along.includes(name) ? words[n] : n + 1);
+  const spoken = speech(words);
   const state = () => Object.fromEntries(["q", "k", "v", "mask"].map((name) => [name, model.get(name)]));
   const size = sizes(state());
   let hovered;
@@ -63,8 +64,9 @@ function render({ model, el: root }) {
     update(model, { cell });
   };
   const tables = Object.entries(size).map(([name, [rows, columns]]) => {
-    const grid = table("", rows, columns, (i) => numbered(name, ROWS, i));
-    columnHeads(grid, "", Array.from({ length: columns }, (_, j) => numbered(name, COLUMNS, j)));
+    const grid = table("", rows, columns, (i) => headOf(words, name, ROWS, i));
+    columnHeads(grid, "", Array.from({ length: columns }, (_, j) => headOf(words, name, COLUMNS, j)));
+    if (Object.hasOwn(SIGNS, name)) grid.root.dataset.sign = SIGNS[name];
     const dots = ["v", "output"].includes(name) && painted(model.get("v")) ? grid.rows.map(() => swatch("none")) : [];
     grid.rows.forEach((row, i) => row.firstChild.append(...dots.slice(i, i + 1)));
     grid.root.classList.add("hydra-trace");
@@ -102,7 +104,7 @@ function render({ model, el: root }) {
     const cell = hovered ?? model.get("cell");
     const chosen = parse(cell);
     const { text, made } = cell === "" ? { text: "Point at a number to see what made it.", made: [] }
-      : explain(chosen, matrices, mask, divisor);
+      : explain(chosen, matrices, mask, divisor, spoken);
     const step = model.get("step") === 3 && !mask ? 2 : model.get("step"); // without a mask there is no third
     const done = Math.max(step, cell === "" ? 0 : stepOf(chosen.name));
     steps.set(String(done));
@@ -114,7 +116,7 @@ function render({ model, el: root }) {
       matrices[name].forEach((row, i) => row.forEach((x, j) => {
         const picked = name === chosen.name && i === chosen.i && j === chosen.j;
         buttons[i][j].textContent = brief(x);
-        buttons[i][j].setAttribute("aria-label", `${at(name, i, j)} = ${number(x)}`);
+        buttons[i][j].setAttribute("aria-label", `${spoken.at(name, i, j)} = ${number(x)}`);
         buttons[i][j].setAttribute("aria-current", picked);
         if (picked && hovered === undefined) rest(buttons[i][j]);
         cells[i][j].classList.toggle("hydra-source", made.some(([source, r, c]) =>
@@ -127,26 +129,40 @@ function render({ model, el: root }) {
   return follow(model, ["q", "k", "v", "mask", "temperature", "cell", "step"], draw);
 }
 
-const at = (name, i, j) => `${LABELS[name] ?? name} (row ${i + 1}, column ${j + 1})`;
+const headOf = (words, name, along, n) => (words.length && along.includes(name) ? words[n] : n + 1);
+
+/** How a place is said: by the words that stand there, or by numbers. */
+function speech(words) {
+  const spoken = words.length > 0;
+  const row = (name, i) => (spoken ? headOf(words, name, ROWS, i) : `row ${i + 1}`);
+  const column = (name, j) => (spoken ? headOf(words, name, COLUMNS, j) : `column ${j + 1}`);
+  return {
+    at: (name, i, j) => `${LABELS[name] ?? name} (${row(name, i)}, ${column(name, j)})`,
+    row: (i) => (spoken ? `the query “${words[i]}”` : `row ${i + 1}`),
+    column: (j) => (spoken ? `the key “${words[j]}”` : `column ${j + 1}`),
+    query: (i) => (spoken ? `“${words[i]}”` : `query ${i + 1}`),
+    key: (j) => (spoken ? `“${words[j]}”` : `key ${j + 1}`),
+  };
+}
 
 /** A row times a column, written out. */
 const dot = (row, column) => row.map((x, n) => `${number(x)} × ${number(column[n])}`).join(" + ");
 
 /** The arithmetic of one number, and the cells it is made of (of a given one: those it enters). */
-function explain({ name, i, j }, steps, mask, divisor) {
+function explain({ name, i, j }, steps, mask, divisor, { at, row, column, query, key }) {
   const value = number(steps[name][i][j]);
-  const column = (matrix) => matrix.map((row) => row[j]);
+  const columnOf = (matrix) => matrix.map((one) => one[j]);
   const before = mask ? "masked" : "scaled";
   const rules = {
-    q: () => [`= ${value}, given; it enters every score of row ${i + 1}.`, [["scores", i, ALL]]],
-    kT: () => [`= ${value}, given; it enters every score of column ${j + 1}.`, [["scores", ALL, j]]],
+    q: () => [`= ${value}, given; it enters every score of ${row(i)}.`, [["scores", i, ALL]]],
+    kT: () => [`= ${value}, given; it enters every score of ${column(j)}.`, [["scores", ALL, j]]],
     v: () => [`= ${value}, given; it enters every output of column ${j + 1}.`, [["output", ALL, j]]],
-    scores: () => [`= ${dot(steps.q[i], column(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
+    scores: () => [`= ${dot(steps.q[i], columnOf(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
     scaled: () => [`= ${number(steps.scores[i][j])} / ${divisor} = ${value}`, [["scores", i, j]]],
-    masked: () => [mask[i][j] ? `= ${at("scaled", i, j)} = ${value}: query ${i + 1} may attend to key ${j + 1}.`
-      : `= −∞: query ${i + 1} may not attend to key ${j + 1}.`, [["scaled", i, j]]],
+    masked: () => [mask[i][j] ? `= ${at("scaled", i, j)} = ${value}: ${query(i)} may attend to ${key(j)}.`
+      : `= −∞: ${query(i)} may not attend to ${key(j)}.`, [["scaled", i, j]]],
     weights: () => [softmax(steps.masked[i], j, value), [[before, i, ALL]]],
-    output: () => [`= ${dot(steps.weights[i], column(steps.v))} = ${value}`, [["weights", i, ALL], ["v", ALL, j]]],
+    output: () => [`= ${dot(steps.weights[i], columnOf(steps.v))} = ${value}`, [["weights", i, ALL], ["v", ALL, j]]],
   };
   const [text, made] = rules[name]();
   return { text: `${at(name, i, j)} ${text}`, made };
