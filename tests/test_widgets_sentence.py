@@ -329,7 +329,9 @@ def test_three_heads(widget_page):
         )
         assert under == paints
     expect(page.locator(".hydra-equation")).to_contain_text("it, blue = ")
-    expect(page.locator(".hydra-equation")).to_contain_text("with the other heads: (.92, .79, .47)")
+    expect(page.locator(".hydra-equation")).to_contain_text(
+        "all heads side by side: (.92) + (.79) + (.47) = (.92, .79, .47)"
+    )
 
 
 @browser

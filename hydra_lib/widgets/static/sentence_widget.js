@@ -169,9 +169,14 @@ function render({ model, el: root }) {
       el("strong", {}, words[chosen]), weights.length > 1 ? `, ${CHANNELS[own]} = ` : " = ", ...parts,
       ...(others > 0 ? [` + ${others} more`] : []), " ",
       el("span", { class: "hydra-term" }, "= ", swatch(css(part(out, own))), " ", el("small", {}, vector(total))),
-      ...(weights.length > 1 ? [el("br"), "with the other heads: ", swatch(css(out)), " ", el("small", {}, vector(out))] : []),
+      ...(weights.length > 1 ? [el("br"), "all heads side by side: ", ...joined(out)] : []),
     );
   }
+  /** What each head adds to the colour, and the colour. */
+  const joined = (out) => [
+    ...out.flatMap((x, head) => [...(head ? [" + "] : []), swatch(css(part(out, head))), " ", el("small", {}, vector([x]))]),
+    " = ", swatch(css(out)), " ", el("small", {}, vector(out)),
+  ];
   const slice = (value, own) => (weights.length > 1 ? [value[own]] : value);
   /** What a head sees of a colour. */
   const part = (value, own) => (weights.length > 1 ? value.map((x, c) => (c === own ? x : 0)) : value);
