@@ -112,6 +112,7 @@ def test_a_slider_keeps_its_length_and_the_chart_its_ticks(widget_page):
     tokens.focus()
     press(page, "End")
     assert tokens.bounding_box()["width"] == width
+    expect(page.get_by_label("T", exact=True)).to_have_value(str(2**19))
 
 
 def test_prefixes():
@@ -186,13 +187,33 @@ def test_controls_by_keyboard_and_pointer(widget_page):
     page.get_by_label("Tokens T").focus()
     press(page, "ArrowRight")
     expect(page.get_by_label("T", exact=True)).to_have_value("16")
-    page.get_by_label("Link, GB/s").focus()
+    link = page.get_by_label("Link, GB/s")
+    expect(link).to_have_attribute("aria-valuetext", "0.01")
+    link.focus()
+    press(page, "ArrowRight")
+    expect(page.get_by_label("GB/s", exact=True)).to_have_value("0.015")
     press(page, "End")
     expect(page.get_by_label("GB/s", exact=True)).to_have_value("10000")
     page.wait_for_url("**#devices.T=16&devices.bandwidth=10000&devices.ranks=4")
     page.reload()
     page.wait_for_selector("[data-ready=devices]")
     expect(page.get_by_label("Ranks")).to_have_attribute("aria-valuetext", "4")
+
+
+@browser
+def test_heads_keep_their_colours_when_they_move(widget_page):
+    """The circle of colours, cut in as many pieces as there are heads."""
+
+    def hues():
+        strips = page.locator(".hydra-strip span").evaluate_all(
+            "all => all.map((one) => [one.textContent, one.style.getPropertyValue('--hue')])"
+        )
+        return {int(head): int(hue) for head, hue in strips}
+
+    page = widget_page(small())
+    assert hues() == {0: 200, 1: 290, 2: 20, 3: 110}
+    drag(page, "Ranks", 1)
+    assert hues() == {0: 200, 1: 290, 2: 20, 3: 110}
 
 
 @browser

@@ -118,6 +118,7 @@ def marks(page):
 def test_what_is_drawn_is_what_is_said(widget_page, width):
     page = widget_page(FreezingWidget(d_k=16, n=128), width=width)
     weights = expect_row(page, 16, 128)
+    expect(page.locator("thead th")).to_have_text(["weights of", "keys in use", "largest"])
     dot = (x_of(16), y_of(128))
     assert marks(page) == [(x_of(1), y_of(128)), dot, dot]
     path = page.locator(".hydra-path")

@@ -132,6 +132,9 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
         "Farthest off is the guess for loops, by a factor of 66.7."
     )
     expect(page.locator(".hydra-note").last).to_have_text("a machine, one day")
+    axis = page.locator(".hydra-decades span")
+    expect(axis).to_have_text(["0.1", "1", "10", "100", "1k", "10k"])
+    expect(page.get_by_role("button", name="cover them again")).to_be_visible()
     page.get_by_role("button", name="cover them again").click()
     expect(page.locator(".hydra-truth:visible")).to_have_count(0)
 
@@ -200,8 +203,12 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
     page.get_by_role("radio", name="1,024").click()
     expect_rows(page, ("not run", ""), ("1 ×", ""))  # another length is another guess
     expect(page.locator(".hydra-truth:visible")).to_have_count(0)
+    cover = """tracks => tracks.map((one) => getComputedStyle(one, "::after").content !== "none")"""
+    tracks = page.locator(".hydra-track:not(.hydra-decades)")
+    assert tracks.evaluate_all(cover) == [False, True]  # there is nothing under the first
     page.get_by_role("button", name="look").click()
     expect_rows(page, ("not run", ""), ("0.200 ×", " you: 1 ×"))
+    assert tracks.evaluate_all(cover) == [False, False]
     expect(page.get_by_role("slider", name="loops")).to_have_count(0)  # nothing to guess
     expect(page.locator(".hydra-truth:visible")).to_have_count(1)
     expect(page.locator(".hydra-summary")).to_have_text(

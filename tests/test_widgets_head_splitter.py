@@ -147,11 +147,11 @@ def test_fields_and_presets(widget_page):
     page = widget_page(HeadSplitterWidget(d_model=10, n_heads=3))
     expect_config(page, 10, 3)
     field = page.get_by_label("or type n_heads")
-    for typed, n_heads in (("5", 5), (" 10 ", 10), ("11", 11), ("65536", 65536), ("2", 2)):
+    for typed in ("5", " 10 ", "11", "65536", "1", "2"):
         field.click()
         field.fill(typed)
         field.press("Enter")
-        expect_config(page, 10, n_heads)
+        expect_config(page, 10, int(typed))
     for typed, message in (
         ("0", "n_heads must be a positive integer, got 0"),
         ("-3", "n_heads must be a positive integer, got -3"),

@@ -35,12 +35,13 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-track hydra-decades" }, ...decades.map((factor) =>
       el("span", { style: `--at:${at(factor)}%` }, factor < 1000 ? factor : `${factor / 1000}k`)))));
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
+  const board = el("div", { class: "hydra-guesses-made", style: `--decades:${decades.length - 1};--one:${at(1)}%` },
+    ...rows.map((row) => row.root), axis);
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-picker" }, lengths.root),
     el("p", { class: "hydra-note" }, `How many times as long as ${reference}? Left of 1 is faster. Drag each mark to your guess.`),
-    el("div", { class: "hydra-guesses-made", style: `--decades:${decades.length - 1};--one:${at(1)}%` },
-      ...rows.map((row) => row.root), axis),
+    board,
     el("div", { class: "hydra-buttons" }, button),
     summary,
     el("p", { class: "hydra-note hydra-apart" }, model.get("about")),
@@ -51,6 +52,7 @@ function render({ model, el: root }) {
     const T = model.get("T");
     lengths.set(String(T));
     button.textContent = looked ? "cover them again" : "look";
+    board.classList.toggle("hydra-covered", !looked);
     const known = factors.map(({ times }) => times[T] ?? null);
     const guesses = model.get("guesses");
     rows.forEach(({ input, truth, said, guess }, i) => {
