@@ -370,7 +370,7 @@ KNOWN = {
     ),
     *("opacity", "fill-opacity", "transform", "text-anchor", "stroke-width"),
     *("data-lm-suppress-shortcuts", "data-quantity", "data-grid", "data-stage", "data-options"),
-    *("data-ready",),
+    *("data-ready", "data-sign"),
 }
 VALUES_OF = {
     "aria-live": {"polite"},
