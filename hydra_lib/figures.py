@@ -99,7 +99,9 @@ def themed(fig: Figure, alt: str) -> Picture:
 
 
 def matrices(
-    *items: str | tuple[str, torch.Tensor | np.ndarray],
+    *items: str
+    | tuple[str, torch.Tensor | np.ndarray]
+    | tuple[str, torch.Tensor | np.ndarray, torch.Tensor],
     alt: str,
     digits: int = 2,
     highlight: int | None = None,
@@ -108,11 +110,14 @@ def matrices(
 
     ``items`` are (title, matrix) pairs and strings such as "@" and "=" between them. Entries
     are shaded up to the largest absolute entry of their matrix, orange above 0, blue below; what is
-    not finite is not shaded. ``highlight`` frames one row of the first and of the last matrix. A
-    matrix is a torch tensor or a NumPy array of real numbers.
+    not finite is not shaded. (title, matrix, owners) colours each entry by whose it is instead, of
+    which head or rank: ``owners`` are integers that broadcast to the matrix, and one below 0 is
+    nobody's. ``highlight`` frames one row of the first and of the last matrix. A matrix is a torch
+    tensor or a NumPy array of real numbers.
 
-    Raises TypeError for other items; ValueError for no matrix at all, one that has not two axes or
-    no entries, ``digits`` outside 0 … 17, and a ``highlight`` that is no row of all.
+    Raises TypeError for other items and owners that are no integers; ValueError for no matrix at
+    all, one that has not two axes or no entries, owners that do not broadcast to it, ``digits``
+    outside 0 … 17, and a ``highlight`` that is no row of all.
 
     >>> import torch
     >>> matrices(("weights", torch.eye(2)), alt="the identity")
@@ -137,7 +142,7 @@ def matrices(
         if isinstance(item, str):
             ax.text(0.5, 0.5, item, ha="center", va="center", fontsize=13, transform=ax.transAxes)
             continue
-        title, matrix = item
+        title, matrix, owners = item
         ax.set_title(title, fontsize=10)
         ax.set_xlim(0, matrix.shape[1])
         ax.set_ylim(rows, 0)
@@ -145,11 +150,15 @@ def matrices(
         largest = matrix.abs().nan_to_num(0, 0, 0).max().clamp(min=1e-300)
         for i, row in enumerate(matrix.tolist()):
             for j, value in enumerate(row):
-                share = abs(value) / largest.item() if math.isfinite(value) else 0
-                sign = COLORS[1] if value >= 0 else COLORS[0]
+                if owners is None:
+                    share = abs(value) / largest.item() if math.isfinite(value) else 0
+                    color = COLORS[1] if value >= 0 else COLORS[0]
+                else:
+                    owner = int(owners[i, j])
+                    share, color = float(owner >= 0), COLORS[owner % len(COLORS)]
                 ax.add_patch(
                     matplotlib.patches.Rectangle(
-                        (j, i), 1, 1, facecolor=sign, alpha=0.6 * share, linewidth=0
+                        (j, i), 1, 1, facecolor=color, alpha=0.6 * share, linewidth=0
                     )
                 )
                 ax.text(
@@ -164,24 +173,34 @@ def matrices(
     return themed(fig, alt)
 
 
-def _table(item: object) -> tuple[str, torch.Tensor]:
+def _table(item: object) -> tuple[str, torch.Tensor, torch.Tensor | None]:
+    matrix: torch.Tensor
     match item:
-        case (str(title), np.ndarray(dtype=dtype) as matrix) if dtype.kind in "biufc":
-            matrix = torch.from_numpy(matrix.copy())
-        case (str(title), torch.Tensor() as matrix):
+        case (str(title), np.ndarray() as array, *rest) if (
+            array.dtype.kind in "biufc" and len(rest) < 2
+        ):
+            matrix = torch.from_numpy(array.copy())
+        case (str(title), torch.Tensor() as matrix, *rest) if len(rest) < 2:
             _checks.tensor("items", matrix)
             _checks.has_values(("items", matrix))
         case _:
             raise TypeError(
-                "items must be signs and (title, matrix) pairs, the matrix a tensor or array, got "
-                f"{_checks.shown(item)}"
+                "items must be signs, (title, matrix) and (title, matrix, owners), the matrix a "
+                f"tensor or array, got {_checks.shown(item)}"
             )
     if matrix.is_complex():
         raise TypeError(f"items, {title!r}: must hold real numbers, got {matrix.dtype}")
+    shape = tuple(matrix.shape)
     if matrix.ndim != 2 or not matrix.numel():
-        got = tuple(matrix.shape)
-        raise ValueError(f"items, {title!r}: must have two axes and an entry, got shape {got}")
-    return title, matrix.detach().double()
+        raise ValueError(f"items, {title!r}: must have two axes and an entry, got shape {shape}")
+    owners: Any = rest[0] if rest else None
+    if rest:
+        _checks.integers(f"items, {title!r}: owners", owners)
+        got = tuple(owners.shape)
+        if not _checks.broadcast(got, shape) or torch.broadcast_shapes(got, shape) != shape:
+            raise ValueError(f"items, {title!r}: owners must broadcast to {shape}, got shape {got}")
+        owners = owners.expand(shape)
+    return title, matrix.detach().double(), owners
 
 
 def _entry(value: float, digits: int) -> str:

@@ -79,8 +79,18 @@ def test_matrices_shade_by_share_of_the_largest():
     ]  # and what is not shaded is not drawn
 
 
+def test_matrices_colour_by_owner():
+    owners = torch.tensor([[-1], [len(COLORS) + 1]])  # a column: each row has one owner
+    svg = matrices(("two", torch.tensor([[4.0, -1.0], [0.0, torch.inf]]), owners), alt="two").svg
+    assert re.findall(r"fill: (#\w+); opacity: ([\d.]+)", svg) == [(COLORS[1], "0.6")] * 2
+    assert svg.count(">4<") == svg.count(">∞<") == 1
+
+
 GOOD = ("x", torch.ones(2, 3))
-PAIRS = "items must be signs and (title, matrix) pairs, the matrix a tensor or array, got "
+PAIRS = (
+    "items must be signs, (title, matrix) and (title, matrix, owners), the matrix a tensor or "
+    "array, got "
+)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +109,31 @@ PAIRS = "items must be signs and (title, matrix) pairs, the matrix a tensor or a
         (lambda: matrices(3, alt="x"), TypeError, PAIRS + "3"),
         (lambda: matrices(torch.ones(1), alt="x"), TypeError, PAIRS + "tensor([1.])"),
         (lambda: matrices(("x", [[1.0]]), alt="x"), TypeError, PAIRS + "('x', [[1.0]])"),
+        (
+            lambda: matrices((*GOOD, torch.zeros(3), 1), alt="x"),
+            TypeError,
+            PAIRS + "('x', tensor([[1., 1., 1.], [1., 1., 1.]]), tensor([0., 0., 0.]), 1)",
+        ),
+        (
+            lambda: matrices((*GOOD, [0, 0, 0]), alt="x"),
+            TypeError,
+            "items, 'x': owners must be a torch tensor, got list",
+        ),
+        (
+            lambda: matrices((*GOOD, torch.zeros(3)), alt="x"),
+            TypeError,
+            "items, 'x': owners must be integers, got torch.float32",
+        ),
+        (
+            lambda: matrices((*GOOD, torch.zeros(2).long()), alt="x"),
+            ValueError,
+            "items, 'x': owners must broadcast to (2, 3), got shape (2,)",
+        ),
+        (
+            lambda: matrices(("x", torch.ones(2, 1), torch.zeros(3).long()), alt="x"),
+            ValueError,
+            "items, 'x': owners must broadcast to (2, 1), got shape (3,)",
+        ),
         (
             lambda: matrices(("x", torch.ones(2)), alt="x"),
             ValueError,
