@@ -94,7 +94,7 @@ def test_settings_stay_checked():
     with pytest.raises(ValueError, match="for strassen, got 7"):
         widget.algorithm = "strassen"
     widget = StrassenWidget()
-    assert (widget.algorithm, widget.product, widget.levels) == ("strassen", 0, 3)
+    assert (widget.algorithm, widget.product, widget.levels) == ("strassen", 0, 1)
     widget.set_state({"algorithm": "naive", "product": 7})  # as a front end sends them, together
     assert widget.product == 7
 
@@ -268,7 +268,7 @@ def test_cost_ratios():
 # --- controls -------------------------------------------------------------------------------------
 
 
-def expect_setting(page, name, product, levels=3, addition=1):
+def expect_setting(page, name, product, levels=1, addition=1):
     """The page shows what the tensors say of this product, and the library of this depth."""
     drawn(page)  # a button is pressed at once, and the rest is drawn in the next frame
     algorithm = ALGORITHMS[name]
@@ -282,13 +282,13 @@ def expect_setting(page, name, product, levels=3, addition=1):
     expect(page.get_by_role("slider", name="Depth L")).to_have_attribute(
         "aria-valuetext", str(levels)
     )
-    expect(page.get_by_role("slider", name="Cost of a +")).to_have_attribute(
-        "aria-valuetext", f"{addition:g} ×"
+    expect(page.get_by_role("slider", name="An addition costs")).to_have_attribute(
+        "aria-valuetext", f"{addition:g} mult."
     )
     power = "".join(RAISED[int(digit)] for digit in str(levels))
     tally = page.locator(".hydra-tally")
     expect(tally.locator("caption")).to_have_text(
-        f"Operations on numbers, n = 2{power} = {n:,}, a + at {addition:g} ×"
+        f"Operations on numbers, n = 2{power} = {n:,}, in the cost a + counts {addition:g}"
     )
     expect(tally.locator("thead th")).to_have_text([AUTHORS[name], "triple loop"])
     own, loop = algorithm.counts(levels), (n**3, n**3 - n**2)
@@ -300,8 +300,8 @@ def expect_setting(page, name, product, levels=3, addition=1):
     a, b, c = algorithm.additions()
     written = sum(algorithm.additions(share=False))
     expect(page.locator(".hydra-note")).to_have_text(
-        f"Halved L times, down to 1 × 1. A level takes {rank} products of blocks and "
-        f"{a + b + c} additions, {a} in A, {b} in B and {c} in C"
+        f"The matrices are halved L times, down to numbers. A level takes {rank} products of "
+        f"blocks and {a + b + c} additions, {a} in A, {b} in B and {c} in C"
         + (
             f"; as written {written}, but a sum that comes up again is taken once."
             if written != a + b + c
@@ -346,7 +346,7 @@ def costs_less(algorithm, levels, addition):
 
 
 def expect_boards(page, algorithm, product):
-    """The five boards and the sentence under them, against the tensors' products."""
+    """The quarters, the four boards and the sentence, against the tensors' products."""
     boards = page.evaluate(
         """[...document.querySelectorAll(".hydra-board")].map((table) => ({
             caption: table.caption.textContent,
@@ -356,15 +356,21 @@ def expect_boards(page, algorithm, product):
                 [cell.textContent, ...cell.classList]),
         }))"""
     )
-    factors, *results = boards
-    u, v = (f[product].ravel() for f in (algorithm.U, algorithm.V))
-    assert plain(factors["caption"]) == f"p{product + 1} multiplied out"
+    quarters = page.evaluate(
+        """[...document.querySelectorAll(".hydra-quarters")].map((one) => [one.caption.textContent,
+            ...[...one.querySelectorAll("td")].map((td) => [td.textContent, td.className])])"""
+    )
+    expected = (("A", "from A", "U"), ("B", "× from B", "V"), ("C", "→ into C", "W"))
+    for (letter, caption, factor), (title, *cells) in zip(expected, quarters, strict=True):
+        assert title == caption
+        signs = getattr(algorithm, factor)[product].ravel()
+        for (i, j), sign, cell in zip(PLACES, signs, cells, strict=True):
+            name = letter + LOWERED[i + 1] + LOWERED[j + 1]
+            mark, kind = {1: ("+", "hydra-plus"), -1: ("−", "hydra-minus"), 0: ("", "")}[sign]
+            assert cell == [mark + name, kind]
     heads = [f"{letter}{i + 1}{j + 1}" for letter in "ba" for i, j in PLACES]
-    signed = [("-" if sign < 0 else "") + h for sign, h in zip([*v, *u], heads, strict=True)]
-    assert [plain(head) for head in factors["heads"]] == signed
-    assert factors["cells"] == [painted(x) for x in np.outer(u, v).ravel()]
-    right = strays = 0
-    for (i, j), board in zip(PLACES, results, strict=True):
+    right = strays = gone = 0
+    for (i, j), board in zip(PLACES, boards, strict=True):
         place, _, total = plain(board["caption"]).partition(" = ")
         assert place == f"c{i + 1}{j + 1}"
         signs = dict.fromkeys(range(1, algorithm.rank + 1), 0)
@@ -374,25 +380,29 @@ def expect_boards(page, algorithm, product):
         bold = {int(plain(term)[-1]) for term in board["strong"]}
         assert bold == {r for r, sign in signs.items() if sign and r <= product + 1}
         assert [plain(head) for head in board["heads"]] == heads
-        done = slice(0, product + 1)
-        sums = np.einsum(
-            "ra,rb,r->ab",
-            algorithm.U[done].reshape(-1, 4), algorithm.V[done].reshape(-1, 4),
-            algorithm.W[done, i, j],
+        sums, before = (
+            np.einsum(
+                "ra,rb,r->ab",
+                algorithm.U[:done].reshape(-1, 4), algorithm.V[:done].reshape(-1, 4),
+                algorithm.W[:done, i, j],
+            )
+            for done in (product + 1, product)
         )  # fmt: skip
         framed = np.zeros((4, 4), dtype=int)
         for p in range(2):
             framed[2 * i + p, 2 * p + j] = 1
         assert board["cells"] == [
-            painted(x) + ["hydra-wanted"] * int(f)
-            for x, f in zip(sums.ravel(), framed.ravel(), strict=True)
+            painted(now, then) + ["hydra-wanted"] * int(f) + ["hydra-fresh"] * int(now != then)
+            for now, then, f in zip(sums.ravel(), before.ravel(), framed.ravel(), strict=True)
         ]
         right += int(((sums == 1) & (framed == 1)).sum())
         strays += int(((sums != 0) & (sums != framed)).sum())
+        gone += int(((sums == 0) & (before != 0)).sum())
     is_are = "is" if right == 1 else "are"
     have = "stray has" if strays == 1 else "strays have"
     expect(page.locator(".hydra-summary").first).to_have_text(
-        f"Product {product + 1} of {algorithm.rank} enters {landing(algorithm.W[product])}. "
+        f"Product {product + 1} of {algorithm.rank} enters {landing(algorithm.W[product])}"
+        + (f", where {gone} {'cell cancels' if gone == 1 else 'cells cancel'}. " if gone else ". ")
         + (
             "All 8 framed cells hold a +, and nothing else is left: C = AB."
             if product == algorithm.rank - 1
@@ -403,12 +413,21 @@ def expect_boards(page, algorithm, product):
     assert (right == 8 and strays == 0) == (product == algorithm.rank - 1)
 
 
-def painted(times):
+def painted(times, before):
     """A cell: its text and its class."""
     if times == 0:
-        return [""]
+        return ["0" if before else ""]
     sign, kind = ("+", "hydra-plus") if times > 0 else ("−", "hydra-minus")
     return [sign + (str(abs(times)) if abs(times) > 1 else ""), kind]
+
+
+@browser
+def test_a_touch_of_the_boards_paints_the_next(widget_page):
+    page = widget_page(StrassenWidget(product=4))
+    boards = page.locator(".hydra-boards")
+    for product in (5, 6, 0, 1):
+        boards.click()
+        expect_setting(page, "strassen", product)
 
 
 @browser
@@ -455,11 +474,11 @@ def test_sliders_by_mouse_and_the_link_they_make(widget_page):
     expect_setting(page, "winograd", 2, 5)
     for label, share, setting in (
         ("Depth L", 1, (12, 1)),
-        ("Cost of a +", 1, (12, 4)),
+        ("An addition costs", 1, (12, 4)),
         ("Depth L", 0, (0, 4)),
-        ("Cost of a +", 0, (0, 0)),
+        ("An addition costs", 0, (0, 0)),
         ("Depth L", 0.5, (6, 0)),
-        ("Cost of a +", 0.5, (6, 2)),
+        ("An addition costs", 0.5, (6, 2)),
     ):
         box = page.get_by_role("slider", name=label).bounding_box()
         middle = box["y"] + box["height"] / 2
@@ -551,7 +570,7 @@ def test_signs_have_colours_of_their_own_and_the_page_is_narrow(widget_page, sch
     page = widget_page(StrassenWidget(**setting), width=360, scheme=scheme)
     page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", scheme)
     colours = {
-        kind: page.locator(f".hydra-board td[class='{kind}']").first.evaluate(
+        kind: page.locator(f".hydra-quarters td[class='{kind}']").first.evaluate(
             "cell => getComputedStyle(cell).backgroundColor"
         )
         for kind in ("hydra-plus", "hydra-minus", "")
@@ -573,7 +592,7 @@ def test_links(widget_page):
     expect(page.locator("[data-ready=strassen] > .hydra-problem")).to_have_text("")
     follow(page, "#strassen.product=7")
     expect(page.locator(".hydra-summary").first).to_contain_text(
-        f"There is no product 8 in Strassen 1969. Product 7 of 7 enters {landing(STRASSEN.W[6])}."
+        f"There is no product 8 in Strassen 1969. Product 7 of 7 enters {landing(STRASSEN.W[6])}, "
     )
     page.get_by_role("radio", name="M₆").click()
     expect_setting(page, "strassen", 5)  # a link leaves nothing of the one before

@@ -40,7 +40,7 @@ class StrassenWidget(Widget):
     algorithms = traitlets.Dict(FACTORS, read_only=True).tag(sync=True)
     algorithm = Setting("strassen", options=tuple(FACTORS))
     product = Setting(0, low=0, high=MOST_PRODUCTS - 1, whole=True)
-    levels = Setting(3, low=0, high=12, whole=True)
+    levels = Setting(1, low=0, high=12, whole=True)
     addition = Setting(1, low=0, high=4)
 
     @traitlets.validate("algorithm", "product")

@@ -1,5 +1,5 @@
 import {
-  blockName, costRatio, entries, kept, landingText, operationCounts, painted, productTerms, productText, raised,
+  blockName, costRatio, kept, landingText, operationCounts, painted, productTerms, productText, raised,
   lowered, signOf, spelled, tripleLoopCounts, wanted, writtenAdditions,
 } from "./bilinear.js";
 import { scale, ticks } from "./chart.js";
@@ -9,6 +9,7 @@ import { brief, columnHeads, el, follow, grab, line, number, pills, put, slider,
 const AUTHORS = { naive: "naive", strassen: "Strassen 1969", winograd: "Winograd's form" };
 const QUANTITIES_COUNTED = ["multiplications", "additions", "cost"];
 const PLACES = [[0, 0], [0, 1], [1, 0], [1, 1]];
+const KINDS = { "": "", "+": "hydra-plus", "−": "hydra-minus" };
 const DRAWN = 4; // halvings; of more, an eighth is smaller than a pixel
 const [WIDTH, HEIGHT] = [340, 200];
 const [LEFT, RIGHT, TOP, BOTTOM] = [34, WIDTH - 10, 8, HEIGHT - 22];
@@ -29,31 +30,35 @@ function render({ model, el: root }) {
     (r) => update(model, { product: Number(r) }));
   const depth = slider("Depth L", model.get("limits").levels, set("levels"));
   const { min, max } = model.get("limits").addition;
-  const price = slider("Cost of a +", { min, max, step: 0.25 }, set("addition"));
+  const price = slider("An addition costs", { min, max, step: 0.25 }, set("addition"));
 
   const formula = el("p", { class: "hydra-formula hydra-held", style: "--narrow:2" });
-  const factors = board();
+  const factors = [["A", "from A"], ["B", "× from B"], ["C", "→ into C"]].map(blocks);
   const results = PLACES.map(board);
-  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:5", "aria-live": "polite" });
   const level = el("p", { class: "hydra-note hydra-held", style: "--lines:2;--narrow:5" });
   const eighths = work();
   const chart = costs(deepest, set("levels"));
   const counted = table("", 3, 2, (i) => QUANTITIES_COUNTED[i]);
   counted.root.classList.add("hydra-tally", "hydra-stacked");
   columnHeads(counted, "", ["chosen", "triple loop"]);
-  const saving = el("p", { class: "hydra-summary hydra-saving", style: "--lines:5;--narrow:6", "aria-live": "polite" });
+  const saving = el("p", { class: "hydra-summary hydra-saving", style: "--lines:8;--narrow:6", "aria-live": "polite" });
   root.classList.add("hydra");
+  // A touch of the boards paints the next product; the buttons do the same for a keyboard.
+  const boards = el("div", {
+    class: "hydra-boards",
+    onclick: () => set("product")((Math.min(model.get("product"), chosen().U.length - 1) + 1) % chosen().U.length),
+  }, ...results.map((one) => one.root));
   root.append(
-    el("div", { class: "hydra-picker" }, picker.root, stepper.root),
-    formula,
-    el("div", { class: "hydra-boards" }, el("div", {}, factors.root),
-      el("div", {}, ...results.map((one) => one.root))),
-    summary,
+    el("div", { class: "hydra-painting" },
+      el("div", {}, el("div", { class: "hydra-picker" }, picker.root, stepper.root), formula,
+        el("div", { class: "hydra-blocks" }, ...factors.map((one) => one.root)), summary),
+      boards),
     el("hr", { class: "hydra-divider" }),
     el("div", { class: "hydra-controls" }, depth.root, price.root),
     level,
-    el("div", { class: "hydra-panels" }, eighths.root, chart.root),
-    el("div", { class: "hydra-panels" }, counted.root, saving),
+    el("div", { class: "hydra-panels" }, eighths.root, chart.root, saving),
+    counted.root,
   );
 
   return follow(model, ["algorithm", "product", "levels", "addition"], () => {
@@ -70,22 +75,23 @@ function render({ model, el: root }) {
     });
 
     formula.textContent = productText(algorithm, r);
-    const own = { ...algorithm, U: [algorithm.U[r]], V: [algorithm.V[r]], W: [[[1]]] };
-    factors.draw(own, painted(own, 0, 0, 0), [`M${lowered(r + 1)}`, " multiplied out"]);
+    [algorithm.U[r], algorithm.V[r], algorithm.W[r]].forEach((signs, at) => factors[at].draw(signs));
     const found = PLACES.map(([i, j], at) => {
-      const now = painted(algorithm, r, i, j);
-      const goal = wanted(algorithm, i, j);
-      results[at].draw(algorithm, now, [`${blockName("C", i, j)} =`,
+      const now = painted(algorithm, r, i, j).flat();
+      const before = painted(algorithm, r - 1, i, j).flat();
+      const goal = wanted(algorithm, i, j).flat();
+      results[at].draw(now, before, goal, [`${blockName("C", i, j)} =`,
         ...spelled(productTerms(algorithm, i, j)).flatMap(({ text, product }) =>
-          [" ", el(product <= r ? "strong" : "span", {}, text)])], goal);
-      const cells = now.flat().map((times, cell) => [times, goal.flat()[cell]]);
-      return [cells.filter(([times, once]) => once && times === once).length,
-        cells.filter(([times, once]) => times && times !== once).length];
+          [" ", el(product <= r ? "strong" : "span", {}, text)])]);
+      const count = (is) => now.filter((times, cell) => is(times, before[cell], goal[cell])).length;
+      return [count((times, _, once) => once && times === once), count((times, _, once) => times && times !== once),
+        count((times, then) => then && !times)];
     });
-    const [right, strays] = [0, 1].map((kind) => total(found.map((counts) => counts[kind])));
+    const [right, strays, gone] = [0, 1, 2].map((kind) => total(found.map((counts) => counts[kind])));
     const needed = total(PLACES.map(([i, j]) => total(wanted(algorithm, i, j).flat())));
     summary.textContent = (asked > r ? `There is no product ${asked + 1} in ${author}. ` : "")
-      + `Product ${r + 1} of ${rank} enters ${landingText(algorithm, r)}. `
+      + `Product ${r + 1} of ${rank} enters ${landingText(algorithm, r)}`
+      + (gone ? `, where ${gone} ${gone === 1 ? "cell cancels. " : "cells cancel. "}` : ". ")
       + (right === needed && !strays ? `All ${needed} framed cells hold a +, and nothing else is left: C = AB.`
         : `So far ${right} of the ${needed} framed cells ${right === 1 ? "is" : "are"} right, `
           + `and ${strays} ${strays === 1 ? "stray has" : "strays have"} to cancel.`);
@@ -95,10 +101,10 @@ function render({ model, el: root }) {
     const { n, counts: loop } = tripleLoopCounts(levels);
     const counts = operationCounts(algorithm, levels);
     depth.set(levels);
-    price.set(addition, `${number(addition)} ×`);
+    price.set(addition, `${number(addition)} mult.`);
     const [a, b, c] = algorithm.additions;
     const shared = total(writtenAdditions(algorithm)) - total(algorithm.additions);
-    level.textContent = `Halved L times, down to 1 × 1. A level takes ${rank} products of blocks and `
+    level.textContent = `The matrices are halved L times, down to numbers. A level takes ${rank} products of blocks and `
       + `${a + b + c} additions, ${a} in A, ${b} in B and ${c} in C`
       + (shared ? `; as written ${a + b + c + shared}, but a sum that comes up again is taken once.` : ".");
     const share = counts[0] / loop[0];
@@ -106,7 +112,7 @@ function render({ model, el: root }) {
     const ratios = Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, addition));
     chart.draw(ratios, Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, 0)), levels);
     counted.root.caption.textContent = `Operations on numbers, n = 2${raised(levels)} = ${commas(n)}, `
-      + `a + at ${number(addition)} ×`;
+      + `in the cost a + counts ${number(addition)}`;
     counted.root.querySelector("thead th").textContent = author;
     [counts, loop].forEach((both, column) =>
       [...both, both[0] + addition * both[1]].forEach((count, row) => {
@@ -119,29 +125,33 @@ function render({ model, el: root }) {
   });
 }
 
+/** The quarters of a matrix; those that enter a product, or that it enters, have their signs. */
+function blocks([letter, caption]) {
+  const made = table(caption, 2, 2);
+  made.root.classList.add("hydra-quarters");
+  const draw = (signs) => PLACES.forEach(([i, j]) => {
+    const sign = signOf(signs[i][j]);
+    made.cells[i][j].textContent = sign + blockName(letter, i, j);
+    made.cells[i][j].className = KINDS[sign];
+  });
+  return { root: made.root, draw };
+}
+
 /** Sixteen cells, one for each entry of A times one of B; in each, how often it is in a sum. */
 function board() {
   const made = table("", 4, 4, (a) => blockName("A", ...PLACES[a]));
   columnHeads(made, "", PLACES.map((place) => blockName("B", ...place)));
   made.root.classList.add("hydra-board");
-  const heads = ["tbody", "thead"].map((part) => [...made.root.querySelectorAll(`${part} th`)]);
-  /** `goal` says which cells are framed; without one the heads say what enters the product. */
-  const draw = ({ U, V }, times, caption, goal) => {
+  const cells = made.cells.flat();
+  /** What it holds now and held one product earlier; the `goal` is framed. */
+  const draw = (now, before, goal, caption) => {
     made.root.caption.replaceChildren(...caption);
-    if (!goal) {
-      [[U[0], "A"], [V[0], "B"]].forEach(([factor, letter], side) => entries(factor).forEach(([i, j], at) => {
-        const sign = signOf(factor[i][j]);
-        heads[side][at].textContent = (sign === "−" ? sign : "") + blockName(letter, i, j);
-        heads[side][at].classList.toggle("hydra-taken", sign !== "");
-      }));
-    }
-    made.cells.forEach((row, a) => row.forEach((cell, b) => {
-      const sign = signOf(times[a][b]);
-      const wide = Math.abs(times[a][b]) > 1 ? Math.abs(times[a][b]) : "";
-      cell.textContent = sign + wide;
-      cell.className = [{ "+": "hydra-plus", "−": "hydra-minus" }[sign], goal?.[a][b] && "hydra-wanted"]
-        .filter(Boolean).join(" ");
-    }));
+    cells.forEach((cell, at) => {
+      const sign = signOf(now[at]);
+      const fresh = now[at] !== before[at];
+      cell.textContent = sign + (Math.abs(now[at]) > 1 ? Math.abs(now[at]) : "") || (fresh ? "0" : "");
+      cell.className = [KINDS[sign], goal[at] && "hydra-wanted", fresh && "hydra-fresh"].filter(Boolean).join(" ");
+    });
   };
   return { root: made.root, draw };
 }
@@ -186,6 +196,8 @@ function costs(deepest, choose) {
         line(LEFT, y(ratio), RIGHT, y(ratio), ratio === 1 ? "hydra-base" : "hydra-grid"),
         text(LEFT - 6, y(ratio) + 4, ratio, "end")]),
       ...ratios.map((_, l) => (l % 2 ? "" : text(x(l), BOTTOM + 15, l, "middle"))),
+      text(RIGHT, TOP + 8, "above 1: costs more than the triple loop", "end"),
+      text(LEFT + 6, BOTTOM - 5, "below 1: costs less", "start"),
       curve(products, "hydra-rule hydra-open"), curve(ratios, "hydra-line"),
     );
     for (const one of [dot, handle]) put(one, { cx: x(levels), cy: y(ratios[levels]) });
