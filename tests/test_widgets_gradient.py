@@ -94,7 +94,9 @@ def rows(page):
 
 
 def written(x):
-    return "0" if abs(x) < 5e-4 else f"{'−' if x < 0 else '+'}{abs(x):.3f}"
+    if x == 0:
+        return "0"
+    return "≈ 0" if abs(x) < 5e-4 else f"{'−' if x < 0 else '+'}{abs(x):.3f}"
 
 
 def expected_rows(scores, target):
@@ -132,6 +134,7 @@ def expect_picture(page, scores, target):
         const number = (name) => (one) => Number(one.getAttribute(name));
         return {
             arcs: all(".hydra-paint", number("stroke-width")),
+            seen: all(".hydra-paint", (one) => one.checkVisibility({ visibilityProperty: true })),
             top: all("rect", number("y")),
             tall: all("rect", number("height")),
             falls: all("rect", (one) => one.classList.contains("hydra-less")),
@@ -141,6 +144,7 @@ def expect_picture(page, scores, target):
     )
     tall = 30 * push.abs() / MOST_PUSH
     assert got["arcs"] == pytest.approx((1 + 15 * p).tolist())
+    assert got["seen"] == (p >= 0.004).tolist()
     assert got["tall"] == pytest.approx(tall.tolist(), abs=1e-9)
     assert got["top"] == pytest.approx(torch.where(push > 0, 30 - tall, 30).tolist(), abs=1e-9)
     assert got["falls"] == (push < 0).tolist()

@@ -1,9 +1,9 @@
 import { scale, ticks } from "./chart.js";
 import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
-import { arc } from "./sentence.js";
+import { arc, LEAST } from "./sentence.js";
 import {
-  brief, columnHeads, css, el, follow, heat, line, number, pills, slider, svg, swatch, table, text, update,
+  brief, columnHeads, css, el, follow, heat, line, number, pills, put, slider, svg, swatch, table, text, update,
 } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
@@ -114,15 +114,17 @@ function render({ model, el: root }) {
       const cells = rows.cells[j];
       cells[1].textContent = p[j].toFixed(3);
       heat(cells[1], p[j]);
-      paths[j].forEach((path, kind) => path.setAttribute("stroke-width", (kind ? 1 : 2.5) + 15 * p[j]));
+      paths[j].forEach((path, kind) => put(path, {
+        "stroke-width": (kind ? 1 : 2.5) + 15 * p[j], visibility: p[j] < LEAST ? "hidden" : "visible",
+      }));
       const tall = PUSH * Math.abs(push[j]) / widest[3];
       pushes[j].setAttribute("y", push[j] > 0 ? PUSH - tall : PUSH);
       pushes[j].setAttribute("height", tall);
       pushes[j].classList.toggle("hydra-less", push[j] < 0);
       for (const [place, value] of [[2, pull[j]], [3, push[j]]]) {
         cells[place].textContent = signed(value);
-        const share = value / widest[place]; // beside the number
-        cells[place].style = `--from:${75 + 25 * Math.min(0, share)}%;--to:${75 + 25 * Math.max(0, share)}%`;
+        const share = value / widest[place]; // below the number
+        cells[place].style = `--from:${50 + 50 * Math.min(0, share)}%;--to:${50 + 50 * Math.max(0, share)}%`;
         cells[place].classList.toggle("hydra-less", value < 0);
       }
     });
@@ -133,7 +135,8 @@ function render({ model, el: root }) {
     const rising = words[push.indexOf(Math.max(...push))];
     summary.textContent = `Loss ${brief(loss)}${loss > LEARNT ? halved(losses) : ""}. `
       + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
-        : `The step would raise “${rising}” most. What some scores gain others lose: the pushes sum to 0.`);
+        : `The step would raise “${rising}” most, whose weight times pull is the largest. `
+          + "What some scores gain others lose: the pushes sum to 0.");
   });
 }
 
@@ -174,8 +177,8 @@ function whyNot(loss, largest) {
 }
 
 const paint = (element, colour) => element.style.setProperty("--paint", css(colour));
-/** Three decimals and a sign; what rounds to nothing is 0. */
-const signed = (x) => (Math.abs(x) < 5e-4 ? "0" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`);
+/** Three decimals and a sign; what rounds to nothing says that it is rounded. */
+const signed = (x) => (x === 0 ? "0" : Math.abs(x) < 5e-4 ? "≈ 0" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`);
 
 function valid(trait, value, initial) {
   if (!withinLimits(trait, value, initial)) return false;

@@ -5,6 +5,9 @@ import { boltzmann } from "./boltzmann.js";
 /** The weights of every head, each n × n. Fixed rules have one head and look back only.
  * @param {{rule: string, causal: boolean, tau: number, q: number[][], k: number[][]}} setting
  * @param {number} n words; q and k hold the n rows of one head after another */
+/** A weight below this has no arc. */
+export const LEAST = 0.004;
+
 export function weightsOf({ rule, causal, tau, q, k }, n) {
   if (rule !== "attention") return [weightMatrix({ rule, width: 2, rate: 0.5 }, n)];
   return Array.from({ length: q.length / n }, (_, head) => {

@@ -1,6 +1,6 @@
 import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
-import { arc, between, dot, mixed, weightsOf } from "./sentence.js";
+import { arc, between, dot, LEAST, mixed, weightsOf } from "./sentence.js";
 import {
   brief, checkbox, choice, columnHeads, css, el, follow, grab, heat, number, pills, roving, slider, svg, swatch, table,
   update, vector,
@@ -13,7 +13,6 @@ const HUES = ["rgb(205 45 45)", "rgb(35 145 70)", "rgb(50 100 215)"]; // of thre
 const HEIGHT = 120; // of the arcs, in the units of their picture
 const REACH = 4.4; // of the plane of arrows, to each side
 const LETTER = 0.27; // a letter's width there, about
-const LEAST = 0.004; // a weight that has an arc
 const MILLISECONDS = 450;
 
 function render({ model, el: root }) {
