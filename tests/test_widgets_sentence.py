@@ -310,6 +310,27 @@ def test_arrows_by_hand_and_by_slider(widget_page):
 
 
 @browser
+def test_a_key_that_may_not_be_seen_is_faint_and_never_called_the_best(widget_page):
+    q = sentence.QUERIES.clone()
+    q[4] = torch.tensor([2.6, 2.2])  # straight to “tired”
+    page = widget_page(SentenceWidget(controls=["arrows", "causal"], q=q.tolist()))
+    scores = sentence.KEYS @ q[4]
+    assert scores.argmax() == 6
+    best = int(scores[:5].argmax())
+    score = page.locator(".hydra-arrows .hydra-held")
+    expect(score).to_contain_text(f"Score of it · {sentence.WORDS[best]}: ")
+    names = page.locator(".hydra-plane text.hydra-faint")
+    expect(names).to_have_text(list(sentence.WORDS[5:]))
+    page.get_by_role("combobox").select_option("key of tired")
+    expect(score).to_contain_text("“tired” is a later word, which “it” may not see.")
+    page.get_by_role("checkbox").uncheck()
+    expect(names).to_have_count(0)
+    expect(score).not_to_contain_text("later")
+    page.get_by_role("button", name="reset").click()
+    expect(page.get_by_role("combobox")).to_have_value("query")
+
+
+@browser
 def test_three_heads(widget_page):
     page = widget_page(SentenceWidget(controls=["head"], **HEADS))
     for head in range(3):
@@ -382,7 +403,7 @@ def test_a_finger_that_slides_points_at_each_word(widget_page):
 @browser
 def test_a_name_stands_inside_the_plane_and_beside_its_arrow(widget_page):
     page = widget_page(SentenceWidget(controls=["arrows"]))
-    plane, name = page.locator(".hydra-plane"), page.locator(".hydra-plane text", has_text="query")
+    plane, name = page.locator(".hydra-plane"), page.locator(".hydra-plane text", has_text="it asks")
     frame = plane.bounding_box()
     for x, y in ((3.2, -0.4), (0.1, 4), (-4, -4), (4, 4), (4, 0), (0, -4), (2, 2)):
         for axis, value in (("x", x), ("y", y)):

@@ -254,15 +254,18 @@ function plane(model, words, values, leave) {
     svg("line", { x1: -REACH, x2: REACH, class: "hydra-axle" }), svg("line", { y1: -REACH, y2: REACH, class: "hydra-axle" }),
     ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
   );
+  const forbidden = (j) => model.get("causal") && j > model.get("word");
   /** The score that an arrow is turned for: of the chosen key, or of the one that the query meets best. */
   function told() {
     const query = model.get("q")[rowOf("query")];
     const keys = model.get("k").slice(head * n, (head + 1) * n);
     const scores = keys.map((key) => dot(query, key));
-    const j = chosen === "query" ? scores.indexOf(Math.max(...scores)) : Number(chosen);
+    const best = Math.max(...scores.filter((_, at) => !forbidden(at)));
+    const j = chosen === "query" ? scores.indexOf(best) : Number(chosen);
     const [[a, b], [c, d]] = [query, keys[j]].map((arrow) => arrow.map((x) => (x < 0 ? `(${brief(x)})` : brief(x))));
     return `Score of ${words[model.get("word")]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `
-      + `over √2: ${brief(scores[j] / Math.SQRT2)}.`;
+      + `over √2: ${brief(scores[j] / Math.SQRT2)}.`
+      + (forbidden(j) ? ` “${words[j]}” is a later word, which “${words[model.get("word")]}” may not see.` : "");
   }
   function draw() {
     score.textContent = told();
@@ -280,7 +283,10 @@ function plane(model, words, values, leave) {
         mark.setAttribute("cy", -arrow[1]);
       }
       tip.classList.toggle("hydra-on", vector === chosen);
-      name.textContent = vector === "query" ? "query" : words[Number(vector)];
+      for (const mark of [line, tip, name]) {
+        mark.classList.toggle("hydra-faint", vector !== "query" && forbidden(Number(vector)));
+      }
+      name.textContent = vector === "query" ? `${words[model.get("word")]} asks` : words[Number(vector)];
       // Beyond the tip, where no other arrow of this direction has its name; at an edge, where there is room.
       const length = Math.hypot(...arrow) || 1;
       const half = (LETTER * name.textContent.length) / 2;
@@ -292,11 +298,16 @@ function plane(model, words, values, leave) {
       name.setAttribute("y", (-up).toFixed(2));
     }
   }
+  function reset() {
+    chosen = "query";
+    update(model, given);
+    draw();
+  }
   const score = el("p", { class: "hydra-note hydra-held", style: "--lines:3" });
   const root = el("div", { class: "hydra-arrows" },
-    el("p", { class: "hydra-note" }, "Drag an arrow: the query asks, a key in its direction answers."),
+    el("p", { class: "hydra-note" }, "Drag an arrow: a key in the direction of the query answers. Faint: later words."),
     picture, score, pick.root, ...axes.map((axis) => axis.root),
-    el("button", { type: "button", onclick: () => update(model, given) }, "reset"));
+    el("button", { type: "button", onclick: reset }, "reset"));
   // What is turned is the query of the chosen word: no other stays lit meanwhile.
   root.addEventListener("pointerenter", leave);
   return {
