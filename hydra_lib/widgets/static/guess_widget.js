@@ -15,7 +15,7 @@ function render({ model, el: root }) {
   /** Where a factor stands on the axis, in percent. */
   const at = (factor) => (100 * (Math.log10(factor) - low)) / (high - low);
   const lengths = pills("Tokens T", lengthsOf(factors).map((T) => [String(T), T.toLocaleString("en")]),
-    (T) => update(model, { T: Number(T), looked: false })); // another length is another guess
+    (T) => update(model, { T: Number(T) }));
   const button = el("button", { type: "button", onclick: () => update(model, { looked: !model.get("looked") }) });
   const rows = kernels.map((kernel, i) => {
     const input = el("input", {
@@ -82,7 +82,8 @@ function told(kernels, known, guesses, reference, T) {
   const worst = shown.reduce((best, one) => (off(one) > off(best) ? one : best));
   return `At T = ${T.toLocaleString("en")}, ${slowest.kernel}: ${three(slowest.factor)} times as long as `
     + reference + (fastest === slowest ? ". " : `; ${fastest.kernel}: ${three(fastest.factor)} times. `)
-    + `Farthest off is the guess for ${worst.kernel}, by a factor of ${three(off(worst))}.`;
+    + (guesses.every((guess) => guess === 1) ? "No mark has been moved yet."
+      : `Farthest off is the guess for ${worst.kernel}, by a factor of ${three(off(worst))}.`);
 }
 
 /** A link may ask for as many guesses as there are kernels, and for a length that was measured. */
