@@ -381,7 +381,7 @@ def told(text, layer, head, t, weights, now, whole, off):
     return [asked, f"{line}.", looks]
 
 
-def tallied(text, now, whole, off):
+def tallied(text, now, whole, off, moved):
     found = []
     for kind in ("induction", "bracket", "entity"):
         asked = [
@@ -392,11 +392,17 @@ def tallied(text, now, whole, off):
             with_it = "" if now is whole else f" ({right[1]} with it)"
             found.append(f"{kind} {right[0]} of {len(asked)}{with_it}")
     where = f"without head {off // HEADS}.{off % HEADS}" if off >= 0 else "in this document"
-    return (
+    answers = (
         f"Answers found {where}: {', '.join(found)}."
         if found
         else "This document asks for nothing yet."
     )
+    if 0 <= off < HEADS:
+        answers += (
+            f" Layer 1 reads what layer 0 wrote: without 0.{off} its heads put {moved:.2f} of "
+            "their attention elsewhere."
+        )
+    return answers
 
 
 def expect_view(page, library, text, layer, head, position, off=-1, name="head_viewer"):
@@ -410,7 +416,9 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
     now = predictions(model, text, edit) if edit else whole
     lines = told(text, layer, head, position, weights, now, whole if edit else None, off)
     expect(view.locator(".hydra-told > span")).to_have_text(lines)
-    expect(view.locator(".hydra-tallied")).to_have_text(tallied(text, now, whole, off))
+    before = every_weight(model, text, None)[1]
+    moved = ((before - all_weights[1]).abs().sum(-1) / 2).mean().item()
+    expect(view.locator(".hydra-tallied")).to_have_text(tallied(text, now, whole, off, moved))
     expect(view.get_by_label("switch this head off")).to_be_checked(
         checked=off == layer * HEADS + head
     )
@@ -486,7 +494,7 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
     }
     assert {(i, j) for i, j, _ in drawn[1]} == framed
     expect(picture.locator(".hydra-query")).to_have_attribute("y", str(position))
-    expect_in_small(view, all_weights.flatten(0, 1))
+    expect_in_small(view, all_weights.flatten(0, 1), position)
     buttons = view.get_by_role("group", name="What follows").get_by_role("button")
     for n, kind in enumerate(("induction", "bracket", "entity")):
         current = "true" if kind == job else "false"
@@ -519,8 +527,8 @@ def expect_arcs(view, row, position):
         assert arc == pytest.approx([key_x, start, x, top, 1 + 9 * row[j]], abs=0.6)
 
 
-def expect_in_small(view, heads):
-    """The tiles show the weights of every head, to the nearest fifth."""
+def expect_in_small(view, heads, position):
+    """The tiles show the weights of every head, to the nearest fifth, and the row in question."""
     tiles = view.locator(".hydra-head > svg").evaluate_all(
         """all => all.map((svg) => [...svg.querySelectorAll(".hydra-weight")].flatMap((path) =>
             [...path.getAttribute("d").matchAll(/M(\\d+) (\\d+)h1v1h-1z/g)].map(([_, x, y]) =>
@@ -531,6 +539,10 @@ def expect_in_small(view, heads):
         for i, j, shade in cells:
             shown[i, j] = shade
         assert (shown - weights).abs().max() < 0.1001
+    rows = view.locator(".hydra-head .hydra-query").evaluate_all(
+        """all => all.map((row) => Number(row.getAttribute("y")))"""
+    )
+    assert rows == [position] * len(heads)
 
 
 @browser
@@ -584,6 +596,9 @@ def expect_guesses(page, scores, guesses):
         expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
 
 
+PLACE = "of its attention, where that role has somewhere to look"
+
+
 @browser
 def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
     _, scores = library
@@ -594,18 +609,20 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
     expect_guesses(page, scores, guesses)
     expect(roles).to_be_hidden()
     page.locator("details").evaluate("details => { details.open = true; }")
-    expect(verdict).to_have_text("What does head 1.2 look for? Try all three first.")
+    expect(verdict).to_have_text(
+        "What does head 1.2 look for? Press the three buttons above first."
+    )
     # Head 1.2 copies; head 1.0 has two roles, and either is right; head 0.0 has none.
     for n, guess, told in (
-        (8, "bracket", "Head 1.2 is induction, 0.96. You said bracket."),
+        (8, "bracket", f"Head 1.2 is induction: 0.96 {PLACE}. You said bracket."),
         (
             6,
             "entity",
-            f"Head 1.0 is bracket, {scores['bracket'][1][0]:.2f}, and entity, "
-            f"{scores['entity'][1][0]:.2f}. You saw it.",
+            f"Head 1.0 is bracket: {scores['bracket'][1][0]:.2f} {PLACE}, and entity: "
+            f"{scores['entity'][1][0]:.2f} {PLACE}. You saw it.",
         ),
         (0, "nothing", "Head 0.0 plays no role: at best previous, 0.14. You saw it."),
-        (4, "nothing", "Head 0.4 is previous, 0.98. You said nothing."),
+        (4, "nothing", f"Head 0.4 is previous: 0.98 {PLACE}. You said nothing."),
     ):
         page.locator(".hydra-head").nth(n).click()
         page.get_by_role("radio", name=guess).click()
@@ -621,7 +638,7 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
     page.get_by_role("button", name="name them all").click()
     guesses = ["told" if guess == "?" else guess for guess in guesses]
     expect_guesses(page, scores, guesses)
-    expect(verdict).to_have_text("Head 1.5 is induction, 0.96.")
+    expect(verdict).to_have_text(f"Head 1.5 is induction: 0.96 {PLACE}.")
     expect(page.get_by_role("button", name="name them all")).to_be_disabled()
     page.wait_for_url("**head_viewer.guesses=*told*")
     page.reload()

@@ -403,7 +403,10 @@ def test_a_finger_that_slides_points_at_each_word(widget_page):
 @browser
 def test_a_name_stands_inside_the_plane_and_beside_its_arrow(widget_page):
     page = widget_page(SentenceWidget(controls=["arrows"]))
-    plane, name = page.locator(".hydra-plane"), page.locator(".hydra-plane text", has_text="it asks")
+    plane, name = (
+        page.locator(".hydra-plane"),
+        page.locator(".hydra-plane text", has_text="it asks"),
+    )
     frame = plane.bounding_box()
     for x, y in ((3.2, -0.4), (0.1, 4), (-4, -4), (4, 4), (4, 0), (0, -4), (2, 2)):
         for axis, value in (("x", x), ("y", y)):

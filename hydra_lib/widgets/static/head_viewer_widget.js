@@ -2,7 +2,7 @@ import { withinLimits } from "./limits.js";
 import { annotate, chance, examine, opening, randomDocument, SYMBOLS } from "./toy_language.js";
 import { forward, predict, readModel } from "./toy_model.js";
 import {
-  checkbox, columnHeads, el, field, follow, heat, pills, roving, svg, table, update,
+  checkbox, columnHeads, el, field, follow, heat, pills, put, roving, svg, table, update,
 } from "./ui.js";
 
 const ASKED = { induction: "a word seen before", bracket: "a closed bracket", entity: "a star" };
@@ -72,7 +72,7 @@ function render({ model, el: root }) {
   const own = () => model.get("layer") * heads + model.get("head");
   const off = checkbox("switch this head off", (value) => update(model, { off: value ? own() : ON }));
   const guesses = guessTable();
-  const tally = el("p", { class: "hydra-note hydra-tallied", "aria-live": "polite" });
+  const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:4;--narrow:7", "aria-live": "polite" });
   const roles = roleTable(Object.keys(scores));
   root.classList.add("hydra", "hydra-learned");
   root.append(
@@ -83,7 +83,8 @@ function render({ model, el: root }) {
         told,
         ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
         off.root, tally,
-        el("div", { class: "hydra-typing" }, typed.root, another)),
+        el("div", { class: "hydra-typing" }, typed.root, another,
+          el("p", { class: "hydra-note" }, "For instance abcab, k(lm) or Cab*: what follows the last symbol?"))),
       picker.root),
     el("details", {}, el("summary", {}, "All weights of this head, and what may come next"),
       el("div", { class: "hydra-panels" },
@@ -126,7 +127,7 @@ function render({ model, el: root }) {
     const row = weights.subarray(position * T, position * T + T);
     const note = notes[position];
     const guessed = model.get("guesses");
-    picker.draw(run.weights, T, layer, head, gone, guessed);
+    picker.draw(run.weights, T, position, layer, head, gone, guessed);
     roles.root.classList.toggle("hydra-away", game.draw(layer, head, guessed));
     asked.draw(notes, note.job);
     strip.draw(row, position, note.answers, hovered === undefined, gone === own());
@@ -136,7 +137,7 @@ function render({ model, el: root }) {
     const now = predict(run, position, SYMBOLS.length);
     guesses.draw(text[position], now, without && all, without, note.choices);
     roles.draw(Object.values(scores).map((rows) => rows[layer][head]), layer, head);
-    tally.textContent = count(current, run, without);
+    tally.textContent = count(current, run, without) + (gone !== ON && gone < heads ? moved(whole, run, without, T) : "");
     told.replaceChildren(
       wanted(text, position, note),
       outcome(text, note, now, without && all, without),
@@ -170,12 +171,15 @@ function headPicker(scores, onChoose) {
   const root = el("div", { class: "hydra-picker" }, ...buttons.map((row, layer) =>
     el("div", { role: "group", "aria-label": `layer ${layer}`, style: `--heads:${row.length}` },
       el("span", { class: "hydra-layer" }, `layer ${layer}`), ...row)));
+  const asked = layers.flat().map(() => svg("rect", { x: 0, height: 1, class: "hydra-query" }));
   let drawn;
-  const draw = (weights, T, layer, head, gone, guessed) => {
+  const draw = (weights, T, position, layer, head, gone, guessed) => {
     if (weights !== drawn) {
       drawn = weights;
-      buttons.forEach((row, l) => row.forEach(({ children }, h) => inSmall(children[2], weights[l][h], T)));
+      buttons.forEach((row, l) => row.forEach(({ children }, h) =>
+        inSmall(children[2], weights[l][h], T, asked[l * row.length + h])));
     }
+    for (const row of asked) put(row, { y: position, width: position + 1 });
     buttons.forEach((row, l) => row.forEach((button, h) => {
       const chosen = l === layer && h === head;
       const number = l * row.length + h;
@@ -202,7 +206,7 @@ function headPicker(scores, onChoose) {
 }
 
 /** All weights of a head, in a few shades: enough to tell one head from another. */
-function inSmall(picture, weights, T) {
+function inSmall(picture, weights, T, asked) {
   const cells = Array(SHADES + 1).fill("");
   weights.forEach((w, n) => {
     const shade = Math.round(w * SHADES);
@@ -210,7 +214,7 @@ function inSmall(picture, weights, T) {
   });
   picture.setAttribute("viewBox", `0 0 ${T} ${T}`);
   picture.replaceChildren(past(T), ...cells.slice(1).map((d, n) =>
-    svg("path", { d, class: "hydra-weight", opacity: (n + 1) / SHADES })));
+    svg("path", { d, class: "hydra-weight", opacity: (n + 1) / SHADES })), asked);
 }
 
 /** What T queries may see: the triangle of themselves and all before. */
@@ -237,7 +241,7 @@ function guessing(scores, set) {
   const words = [...rolesOf(scores), "nothing"];
   const guess = pills("Your guess", words.map((word) => [word, word]), (word) => set((guesses, layer, head) =>
     guesses.map((old, n) => (n === layer * heads + head ? word : old))));
-  const verdict = el("p", { class: "hydra-summary", style: "--narrow:3", "aria-live": "polite" });
+  const verdict = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
   const all = el("button", {
     type: "button", onclick: () => set((guesses) => guesses.map((old) => (old === "?" ? "told" : old))),
   }, "name them all");
@@ -248,9 +252,9 @@ function guessing(scores, set) {
     guess.set(own);
     for (const input of guess.inputs) input.disabled = own !== "?";
     const played = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED)
-      .map((one) => `${one}, ${share(scores[one][layer][head])}`);
+      .map((one) => `${one}: ${share(scores[one][layer][head])} of its attention, where that role has somewhere to look`);
     const is = played.length ? `is ${played.join(", and ")}` : `plays no role: at best ${role}, ${share(score)}`;
-    verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for? Try all three first.`
+    verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for? Press the three buttons above first.`
       : `Head ${called(layer, head)} ${is}.`
         + (own === "told" ? "" : isRight(scores, layer, head, own) ? " You saw it." : ` You said ${own}.`);
     const left = guessed.filter((one) => one === "?").length;
@@ -436,6 +440,13 @@ function count({ text, notes, whole }, run, without) {
   });
   if (found.length === 0) return "This document asks for nothing yet.";
   return `Answers found ${without ? `without head ${without}` : "in this document"}: ${found.join(", ")}.`;
+}
+
+/** Which is why a head of layer 0 matters to look-ups that it never looks at: half of the sum of what changes is moved. */
+function moved({ weights: [, before] }, { weights: [, after] }, without, T) {
+  const changed = before.reduce((total, own, h) => own.reduce((sum, w, n) => sum + Math.abs(w - after[h][n]), total), 0);
+  return ` Layer 1 reads what layer 0 wrote: without ${without} its heads put ${share(changed / 2 / (before.length * T))} `
+    + "of their attention elsewhere.";
 }
 
 /** What a link may ask for; the document that it asks for may be longer than the page's. */
