@@ -314,12 +314,12 @@ def test_what_does_not_divide_is_told_and_can_be_undone(widget_page):
     ("setting", "whole", "told", "ticks"),
     [
         # 223 µs of one rank's 279 µs: as in FOUR.
-        ({"ranks": 4}, 100 / 1.25, "frame: what one rank takes", ["1", "2", "4"]),
+        ({"ranks": 4}, 100 / 1.25, "frame: one rank alone", ["1", "2", "4"]),
         # A link so slow that sending is nearly all: the frame is the bar itself.
         (
             {"ranks": 4, "bandwidth": 0.001, "rate": 1000},
             100,
-            "longer than one rank takes",
+            "longer than one alone",
             ["1", "2", "4"],
         ),
     ],

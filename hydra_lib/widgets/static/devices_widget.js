@@ -38,7 +38,7 @@ function render({ model, el: root }) {
   const shown = el("div", {},
     el("figure", { class: "hydra-figure" }, caption, machines, sum), bar,
     el("p", { class: "hydra-note" }, swatch("var(--hot)"), " computing ", swatch("var(--accent)"), " sending; ", against),
-    el("div", { class: "hydra-panels" }, costs.root, chart.root), summary);
+    el("div", { class: "hydra-panels" }, costs.root, chart.root, summary));
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, ranks.root, tokens.root, link.root), problem, shown,
@@ -67,7 +67,7 @@ function render({ model, el: root }) {
     const cost = headsOverRanks(dModel, T, P);
     const time = seconds(cost, rate, bandwidth);
     const percent = `${brief(100 * time.share)} %`;
-    caption.textContent = `${grouped(heads)} heads on ${many(P, "rank")}, apart until W_O`;
+    caption.textContent = `${grouped(heads)} heads on ${many(P, "rank")}, apart until Wₒ`;
     machines.replaceChildren(...cards(P, heads));
     sum.textContent = P === 1 ? "the sum over heads; nothing to send"
       : `Σ one all-reduce: each sends ${prefixed(cost.bytes, "B")}`;
@@ -79,7 +79,7 @@ function render({ model, el: root }) {
     const own = all.find((point) => point.ranks === P);
     chart.draw(all, own);
     bar.style = `--share:${(100 * (1 - time.share)).toFixed(2)}%;--whole:${(100 / Math.max(1, own.times)).toFixed(2)}%`;
-    against.textContent = own.times < 1 ? "longer than one rank takes" : "frame: what one rank takes";
+    against.textContent = own.times < 1 ? "longer than one alone" : "frame: one rank alone";
     summary.textContent = `${many(P, "rank")}, ${many(heads / P, "head")} each: `
       + `${prefixed(time.compute + time.communicate, "s")} predicted, ${percent} of it to send; `
       + (P === 1 ? "the one to compare with." : `${three(own.times)} times as fast as one.`);
@@ -105,10 +105,10 @@ function cards(ranks, heads) {
     }, rank * own + i));
     if (few < own) chips.push(el("span", { style: `--hue:${Math.round((360 * rank) / ranks + 200) % 360}` }, `+${own - few}`));
     return el("div", {}, el("div", { class: "hydra-title" }, `rank ${rank}`),
-      el("div", { class: "hydra-strip" }, ...chips), el("div", { class: "hydra-down" }, ranks > 1 ? "W_O ↓" : "W_O"));
+      el("div", { class: "hydra-strip" }, ...chips), el("div", { class: "hydra-down" }, ranks > 1 ? "Wₒ ↓" : "Wₒ"));
   });
   if (drawn < ranks) made.push(el("div", {}, el("div", { class: "hydra-title" }, `and ${grouped(ranks - drawn)} more`),
-    el("div", { class: "hydra-strip" }), el("div", { class: "hydra-down" }, "W_O ↓")));
+    el("div", { class: "hydra-strip" }), el("div", { class: "hydra-down" }, "Wₒ ↓")));
   return made;
 }
 

@@ -2,7 +2,7 @@ import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
 import { arc, between, dot, LEAST, mixed, weightsOf } from "./sentence.js";
 import {
-  brief, checkbox, choice, columnHeads, css, el, follow, grab, heat, number, pills, roving, slider, svg, swatch, table,
+  brief, checkbox, choice, columnHeads, css, el, follow, grab, heat, pills, roving, slider, svg, swatch, table,
   update, vector,
 } from "./ui.js";
 
@@ -192,7 +192,7 @@ function render({ model, el: root }) {
     causal.input.checked = model.get("causal");
     const attends = model.get("rule") === "attention";
     const at = Number(model.get("tau").toString().replace("inf", "Infinity"));
-    tau.set(positionOf(at), number(at));
+    tau.set(positionOf(at), brief(at));
     tau.input.disabled = causal.input.disabled = !attends;
     rest(buttons[model.get("word")]);
     arrows?.draw(weights.length > 1 ? Math.min(model.get("head"), weights.length - 1) : 0);
