@@ -258,6 +258,7 @@ def test_cells_by_keyboard(widget_page):
     page = widget_page(TraceWidget(Q, K, V, MASK))
     steps = expect_tables(page, MASK, None, "√2")
     page.keyboard.press("Tab")  # the steps
+    page.keyboard.press("Tab")  # the next one
     for name in steps:  # one tab stop a table
         page.keyboard.press("Tab")
         expect_explained(page, steps, name, 0, 0)
@@ -343,6 +344,18 @@ def test_a_given_number_takes_no_step_and_a_later_one_does(widget_page):
 def test_without_a_mask_there_is_no_third_step(widget_page):
     page = widget_page(TraceWidget(Q, K, V, step=3))
     expect_done(page, "scaled", None)
+
+
+@browser
+@pytest.mark.parametrize("mask", [None, ((1, 0), (1, 1))])
+def test_next_goes_through_the_steps_and_begins_again(widget_page, mask):
+    given = None if mask is None else torch.tensor(mask).bool()
+    page = widget_page(TraceWidget(*(torch.eye(2) for _ in "qkv"), mask=given, step=1))
+    steps = [verb for verb in VERBS.values() if mask or verb != "3 mask"]
+    for verb in (*steps, *steps[:2]):
+        expect(page.get_by_role("radio", name=verb)).to_be_checked()
+        last = verb == steps[-1]
+        page.get_by_role("button", name="begin again" if last else "next step").click()
 
 
 @browser

@@ -34,7 +34,7 @@ function render({ model, el: root }) {
     ["computes", "sends", "time to compute", "time to send", "share of sending"][i]);
   costs.root.classList.add("hydra-tally", "hydra-numbers");
   const chart = speedup(set("ranks"));
-  const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", "aria-live": "polite" });
   const shown = el("div", {},
     el("figure", { class: "hydra-figure" }, caption, machines, sum), bar,
     el("p", { class: "hydra-note" }, swatch("var(--hot)"), " computing ", swatch("var(--accent)"), " sending; ", against),

@@ -59,6 +59,9 @@ function render({ model, el: root }) {
   steps.inputs.forEach((input, n) => {
     input.parentElement.hidden = !Object.hasOwn(size, VERBS[n][1]);
   });
+  const there = VERBS.flatMap(([, made], n) => (Object.hasOwn(size, made) ? [n + 1] : []));
+  const next = el("button", { type: "button", onclick: () => walk(there.find((step) => step > done) ?? 1) }, "next step");
+  let done; // the last step whose table is filled
   const choose = (cell) => {
     hovered = undefined;
     update(model, { cell });
@@ -89,7 +92,8 @@ function render({ model, el: root }) {
   });
   const summary = el("p", { class: "hydra-summary hydra-sticky", style: "--lines:2;--narrow:3", "aria-live": "polite" });
   root.classList.add("hydra");
-  root.append(el("div", { class: "hydra-picker" }, steps.root), el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root)), summary);
+  root.append(el("div", { class: "hydra-groups" }, steps.root, next),
+    el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root)), summary);
 
   function draw() {
     const { q, k, v, mask } = state();
@@ -106,8 +110,9 @@ function render({ model, el: root }) {
     const { text, made } = cell === "" ? { text: "Point at a number to see what made it.", made: [] }
       : explain(chosen, matrices, mask, divisor, spoken);
     const step = model.get("step") === 3 && !mask ? 2 : model.get("step"); // without a mask there is no third
-    const done = Math.max(step, cell === "" ? 0 : stepOf(chosen.name));
+    done = Math.max(step, cell === "" ? 0 : stepOf(chosen.name));
     steps.set(String(done));
+    next.textContent = done < VERBS.length ? "next step" : "begin again";
     for (const { name, root: grid, cells, dots, buttons, rest } of tables) {
       grid.querySelector("caption").textContent = captions[name];
       grid.classList.toggle("hydra-later", stepOf(name) > done);
