@@ -3,7 +3,7 @@ import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
 import { arc, LEAST } from "./sentence.js";
 import {
-  brief, columnHeads, css, el, follow, heat, line, number, pills, put, slider, svg, swatch, table, text, update,
+  brief, columnHeads, css, el, follow, heat, line, number, pills, slider, svg, swatch, table, text, update,
 } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
@@ -114,9 +114,10 @@ function render({ model, el: root }) {
       const cells = rows.cells[j];
       cells[1].textContent = p[j].toFixed(3);
       heat(cells[1], p[j]);
-      paths[j].forEach((path, kind) => put(path, {
-        "stroke-width": (kind ? 1 : 2.5) + 15 * p[j], visibility: p[j] < LEAST ? "hidden" : "visible",
-      }));
+      paths[j].forEach((path, kind) => {
+        path.setAttribute("stroke-width", (kind ? 1 : 2.5) + 15 * p[j]);
+        path.classList.toggle("hydra-unseen", p[j] < LEAST);
+      });
       const tall = PUSH * Math.abs(push[j]) / widest[3];
       pushes[j].setAttribute("y", push[j] > 0 ? PUSH - tall : PUSH);
       pushes[j].setAttribute("height", tall);
