@@ -8,6 +8,7 @@ import inspect
 import io
 import math
 import re
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -19,7 +20,7 @@ from matplotlib.figure import Figure
 
 from hydra_lib import _checks
 
-__all__ = ["COLORS", "Picture", "figure", "matrices", "themed"]
+__all__ = ["COLORS", "Picture", "figure", "graph", "matrices", "themed"]
 
 COLORS = ("#1a8cab", "#d9822b", "#8f63b8", "#5c8f3a", "#c24d6b")
 """Line colours that keep their contrast on white and on near-black."""
@@ -44,8 +45,8 @@ class Picture:
 def figure(
     rows: int = 1,
     columns: int = 1,
-    width: float = 6.0,
-    height: float = 2.6,
+    width: float | int = 6.0,
+    height: float | int = 2.6,
     **options: Any,
 ) -> tuple[Figure, Any]:
     """A figure and its axes, (width, height) in inches; ``options`` go to ``Figure.subplots``.
@@ -170,6 +171,58 @@ def matrices(
                     (0, highlight), matrix.shape[1], 1, fill=False, edgecolor=COLORS[0], linewidth=2
                 )
             )
+    return themed(fig, alt)
+
+
+def graph(
+    places: Mapping[str, tuple[float | int, float | int]],
+    arrows: Sequence[tuple[str, ...]],
+    alt: str,
+    *,
+    width: float | int = 7.0,
+    height: float | int = 2.7,
+) -> Picture:
+    """What is made of what: names at (x, y), and arrows with a text along each.
+
+    An arrow is (start, end, text), in the colour of ink; a fourth text draws a second, orange one
+    that comes back beside it. (width, height) are in inches.
+
+    Raises TypeError for an arrow of anything but three or four texts, ValueError for
+    one that starts or ends at no place, and as :func:`figure` and :func:`themed`.
+
+    >>> graph({"x": (0, 0), "y": (1, 0)}, [("x", "y", "f")], alt="y is f of x", height=1)
+    Picture: y is f of x
+    """
+    for arrow in arrows:
+        if len(arrow) not in (3, 4) or not all(isinstance(text, str) for text in arrow):
+            raise TypeError(
+                f"arrows must be of three or four texts (start, end, there, back), got {arrow!r}"
+            )
+        for name in arrow[:2]:
+            if name not in places:
+                raise ValueError(f"arrows must join {', '.join(places)}, got {name!r}")
+    fig, ax = figure(width=width, height=height)
+    for start, end, *texts in arrows:
+        a, b = (np.array(places[name], dtype=float) for name in (start, end))
+        along = (b - a) / np.hypot(*(b - a))
+        aside = np.array([-along[1], along[0]])  # to the left of the way
+        near, far = (at + side * (0.3 + 0.12 * len(name)) * along
+                     for at, side, name in ((a, 1, start), (b, -1, end)))  # fmt: skip
+        for text, side, ends in zip(texts, (1, -1), ((near, far), (far, near)), strict=False):
+            color = "black" if side > 0 else COLORS[1]
+            tail, head = (at + 0.1 * side * aside for at in ends)
+            how = {"arrowstyle": "->", "color": color, "linewidth": 1.3}
+            ax.annotate("", head, tail, arrowprops=how)
+            ax.text(
+                *((near + far) / 2 + 0.32 * side * aside), text, fontsize=9, ha="center",
+                va="center", rotation=np.degrees(np.arctan2(along[1], along[0])),
+                rotation_mode="anchor", transform_rotates_text=True,
+            )  # fmt: skip
+    for name, (x, y) in places.items():
+        ax.text(x, y, name, ha="center", va="center", fontsize=13)
+    (left, right), (low, high) = ((min(c), max(c)) for c in zip(*places.values(), strict=True))
+    ax.set(xlim=(left - 0.5, right + 0.5), ylim=(low - 0.5, high + 0.5), aspect="equal")
+    ax.set_axis_off()
     return themed(fig, alt)
 
 

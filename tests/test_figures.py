@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hydra_lib import masking
-from hydra_lib.figures import COLORS, figure, matrices, themed
+from hydra_lib.figures import COLORS, figure, graph, matrices, themed
 from hydra_lib.notebook import shader, source
 from tests.refusal import refuses
 
@@ -86,6 +86,26 @@ def test_matrices_colour_by_owner():
     assert svg.count(">4<") == svg.count(">∞<") == 1
 
 
+PLACES = {"x": (0, 0), "y": (3, 0)}
+
+
+def test_a_graph_draws_each_arrow_from_its_start_to_its_end():
+    # The heads of its arrows, by where the line of each ends; two for one that comes back.
+    there = graph(PLACES, [("x", "y", "f")], alt="y is f of x").svg
+    both = graph(PLACES, [("x", "y", "f", "df")], alt="y is f of x, and back").svg
+    for text in (">x<", ">y<", ">f<"):
+        assert there.count(text) == both.count(text) == 1
+    assert ">df<" in both
+    assert COLORS[1] not in there
+    shafts = re.findall(
+        r'<path d="M ([\d.]+) [\d.]+ \nQ [\d. ]+ ([\d.]+) [\d.]+ \n" [^>]*stroke: (\S+);', both
+    )
+    assert [color for *_, color in shafts] == ["currentColor", COLORS[1]]
+    forward, back = ([float(x) for x in ends] for *ends, _ in shafts)
+    assert forward[0] < forward[1]
+    assert back == [pytest.approx(x, abs=2) for x in reversed(forward)]
+
+
 GOOD = ("x", torch.ones(2, 3))
 PAIRS = (
     "items must be signs, (title, matrix) and (title, matrix, owners), the matrix a tensor or "
@@ -158,6 +178,16 @@ PAIRS = (
             lambda: matrices(GOOD, ("y", torch.ones(1, 3)), alt="x", highlight=1),
             ValueError,
             "highlight must be an integer from 0 to 0, got 1",
+        ),
+        (
+            lambda: graph(PLACES, [("x", "z", "f")], alt="x"),
+            ValueError,
+            "arrows must join x, y, got 'z'",
+        ),
+        (
+            lambda: graph(PLACES, [("x", "y")], alt="x"),
+            TypeError,
+            "arrows must be of three or four texts (start, end, there, back), got ('x', 'y')",
         ),
         (lambda: figure(0), ValueError, "rows must be an integer from 1 to 100, got 0"),
         (lambda: figure(1, "2"), ValueError, "columns must be an integer from 1 to 100, got '2'"),
