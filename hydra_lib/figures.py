@@ -8,7 +8,6 @@ import inspect
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -175,8 +174,8 @@ def matrices(
 
 
 def graph(
-    places: Mapping[str, tuple[float | int, float | int]],
-    arrows: Sequence[tuple[str, ...]],
+    places: dict[str, tuple[float | int, float | int]],
+    arrows: list[tuple[str, ...]],
     alt: str,
     *,
     width: float | int = 7.0,
@@ -187,20 +186,35 @@ def graph(
     An arrow is (start, end, text), in the colour of ink; a fourth text draws a second, orange one
     that comes back beside it. (width, height) are in inches.
 
-    Raises TypeError for an arrow of anything but three or four texts, ValueError for
-    one that starts or ends at no place, and as :func:`figure` and :func:`themed`.
+    Raises TypeError for other places and arrows; ValueError for no place at all, and for an arrow
+    that does not join two of them; and as :func:`figure` and :func:`themed`.
 
     >>> graph({"x": (0, 0), "y": (1, 0)}, [("x", "y", "f")], alt="y is f of x", height=1)
     Picture: y is f of x
     """
+    _checks.instance("places", places, dict)
+    _checks.instance("arrows", arrows, list)
+    if not places:
+        raise ValueError("places must hold a name to draw, {name: (x, y)}, got none")
+    for name, place in places.items():
+        if not isinstance(name, str) or not isinstance(place, tuple) or len(place) != 2:
+            got = f"{_checks.shown(name)}: {_checks.shown(place)}"
+            raise TypeError(f"places must be of names and (x, y), got {got}")
+        for at in place:
+            _checks.finite("places", at)
     for arrow in arrows:
-        if len(arrow) not in (3, 4) or not all(isinstance(text, str) for text in arrow):
-            raise TypeError(
-                f"arrows must be of three or four texts (start, end, there, back), got {arrow!r}"
-            )
+        if (
+            not isinstance(arrow, tuple)
+            or len(arrow) not in (3, 4)
+            or not all(isinstance(text, str) for text in arrow)
+        ):
+            got = _checks.shown(arrow)
+            raise TypeError(f"arrows must be of (start, end, there) or with back, texts, got {got}")
         for name in arrow[:2]:
             if name not in places:
                 raise ValueError(f"arrows must join {', '.join(places)}, got {name!r}")
+        if places[arrow[0]] == places[arrow[1]]:
+            raise ValueError(f"arrows must join two places, got {arrow[0]!r} and {arrow[1]!r}")
     fig, ax = figure(width=width, height=height)
     for start, end, *texts in arrows:
         a, b = (np.array(places[name], dtype=float) for name in (start, end))

@@ -187,7 +187,22 @@ PAIRS = (
         (
             lambda: graph(PLACES, [("x", "y")], alt="x"),
             TypeError,
-            "arrows must be of three or four texts (start, end, there, back), got ('x', 'y')",
+            "arrows must be of (start, end, there) or with back, texts, got ('x', 'y')",
+        ),
+        (
+            lambda: graph(PLACES, [("x", "x", "f")], alt="x"),
+            ValueError,
+            "arrows must join two places, got 'x' and 'x'",
+        ),
+        (
+            lambda: graph({"x": 1}, [], alt="x"),
+            TypeError,
+            "places must be of names and (x, y), got 'x': 1",
+        ),
+        (
+            lambda: graph({}, [], alt="x"),
+            ValueError,
+            "places must hold a name to draw, {name: (x, y)}, got none",
         ),
         (lambda: figure(0), ValueError, "rows must be an integer from 1 to 100, got 0"),
         (lambda: figure(1, "2"), ValueError, "columns must be an integer from 1 to 100, got '2'"),
