@@ -170,6 +170,13 @@ FOUR = {
 
 
 @browser
+def test_what_makes_it_slower_is_said_so(widget_page):
+    # One rank 278.5 µs; of four each a quarter of it, and 1536 bytes at 1 MB/s.
+    page = widget_page(small(ranks=4, bandwidth=0.001))
+    expect(page.locator(".hydra-summary")).to_contain_text("5.76 times as slow as one.")
+
+
+@browser
 def test_controls_by_keyboard_and_pointer(widget_page):
     page = widget_page(small())
     expect_setting(page, **TWO)

@@ -610,7 +610,7 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
     expect(roles).to_be_hidden()
     page.locator("details").evaluate("details => { details.open = true; }")
     expect(verdict).to_have_text(
-        "What does head 1.2 look for? Press the three buttons above first."
+        "What does head 1.2 look for? The three buttons at the top show it at work."
     )
     # Head 1.2 copies; head 1.0 has two roles, and either is right; head 0.0 has none.
     for n, guess, told in (
@@ -791,6 +791,11 @@ def test_typing(widget_page, library):
     field.press("Control+A")
     page.keyboard.insert_text("^ABC")
     expect(problem).to_have_text(refusal("^ABC"))
+    field.fill("hello world")  # all at once, and without the ^ that is meant
+    expect(problem).to_have_text(f"text must be made of the symbols {SYMBOLS}, got  ")
+    expect(page.locator(".hydra-symbols button")).to_have_count(4)  # ^hel
+    field.blur()
+    expect(field).to_have_value("hello world")
     field.fill("^Ab*")
     expect_view(page, library, "^Ab*", 1, 0, 3)
     page.wait_for_url("**#head_viewer.position=3&head_viewer.text=%5EAb*")

@@ -441,6 +441,14 @@ def test_every_product_by_mouse(widget_page):
 
 
 @browser
+def test_what_is_painted_to_its_end_stays_so(widget_page):
+    page = widget_page(StrassenWidget(product=6))
+    for name, last in (("naive", 7), ("winograd", 6), ("strassen", 6)):
+        page.get_by_role("radio", name=AUTHORS[name]).click()
+        expect_setting(page, name, last)
+
+
+@browser
 def test_controls_by_keyboard(widget_page):
     page = widget_page(StrassenWidget())
     expect_setting(page, "strassen", 0)

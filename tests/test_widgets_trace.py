@@ -499,6 +499,11 @@ def test_on_a_phone_the_steps_stand_together(widget_page):
         for button in table_of(page, name).get_by_role("button").all():
             box = button.bounding_box()
             assert min(box["width"], box["height"]) >= 24, name
+    for name in ("v", "output"):  # of colours
+        heads = table_of(page, name).locator("thead th")
+        expect(heads).to_have_text(["red", "green", "blue"])
+    page.get_by_role("radio", name="5 mix").check()
+    expect(page.locator(".hydra-summary")).to_contain_text("output (slept, green) = ")
     for name in ("scaled", "masked", "v"):  # the names are still read aloud
         heads = table_of(page, name).locator("tbody th")
         assert [head.strip() for head in heads.all_text_contents()] == list(sentence.WORDS[:3])

@@ -41,9 +41,9 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-panels" }, costs.root, chart.root, summary));
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, ranks.root, tokens.root, link.root), problem, shown,
+    el("div", { class: "hydra-controls" }, ranks.root, tokens.root, link.root), shown,
     el("p", { class: "hydra-note hydra-apart" }, "Your own numbers:"),
-    el("div", { class: "hydra-controls" }, ...typed.map(([, f]) => f.root)),
+    el("div", { class: "hydra-controls" }, ...typed.map(([, f]) => f.root)), problem,
   );
 
   return follow(model, ["d_model", "n_heads", "T", "ranks", "rate", "bandwidth"], () => {
@@ -82,7 +82,8 @@ function render({ model, el: root }) {
     against.textContent = own.times < 1 ? "longer than one alone" : "frame: one rank alone";
     summary.textContent = `${many(P, "rank")}, ${many(heads / P, "head")} each: `
       + `${prefixed(time.compute + time.communicate, "s")} predicted, ${percent} of it to send; `
-      + (P === 1 ? "the one to compare with." : `${three(own.times)} times as fast as one.`);
+      + (P === 1 ? "the one to compare with." : own.times < 1 ? `${three(1 / own.times)} times as slow as one.`
+        : `${three(own.times)} times as fast as one.`);
   });
 }
 

@@ -16,6 +16,8 @@ const GUESSES = 3;
 const PLAYED = 0.5; // a score from which on a head is said to play a role
 const rolesOf = (scores) => Object.keys(scores).filter((role) => !role.includes(",")); // hard cases are no role
 const share = (x) => x.toFixed(2);
+/** Every document starts with ^; whoever leaves it out means it. */
+const meant = (text) => (text.startsWith("^") || text === "" ? text : `^${text}`);
 const called = (layer, head) => `${layer}.${head}`;
 const sign = (symbol) => el("b", { class: "hydra-symbol" }, symbol);
 const sentence = (...parts) => el("span", {}, ...parts);
@@ -46,11 +48,9 @@ function render({ model, el: root }) {
   const asked = asking((job) => choose(nextOf(job)));
   const strip = symbolStrip({ choose, point });
   const typed = field("Type your own", (text) => {
-    // Every document starts with ^; whoever leaves it out means it.
-    const start = text.startsWith("^") || text === "" ? "" : "^";
-    const { legal, problem } = examine(start + text);
+    const { legal, problem } = examine(meant(text));
     // What is under way is looked at from the symbol before the cursor.
-    const before = start.length + typed.input.selectionStart - 1;
+    const before = meant(text).length - text.length + typed.input.selectionStart - 1;
     if (legal.length > 1) show(legal, Math.max(0, Math.min(legal.length - 1, before)));
     if (problem) throw new Error(problem);
   }, () => {});
@@ -98,7 +98,9 @@ function render({ model, el: root }) {
     if (current?.text === text) return;
     const ids = [...text].map((symbol) => SYMBOLS.indexOf(symbol));
     current = { text, ids, notes: annotate(text), whole: forward(learned, ids), without: new Map() };
-    if (examine(typed.input.value).legal !== text) typed.set(text);
+    // What is refused stays, with the reason beside it, as long as what came before it is shown.
+    const { legal, problem } = examine(meant(typed.input.value));
+    if (legal !== text || !problem) typed.set(text);
     strip.prepare(text);
   };
   const runWithout = (number) => {
@@ -254,7 +256,7 @@ function guessing(scores, set) {
     const played = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED)
       .map((one) => `${one}: ${share(scores[one][layer][head])} of its attention, where that role has somewhere to look`);
     const is = played.length ? `is ${played.join(", and ")}` : `plays no role: at best ${role}, ${share(score)}`;
-    verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for? Press the three buttons above first.`
+    verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for? The three buttons at the top show it at work.`
       : `Head ${called(layer, head)} ${is}.`
         + (own === "told" ? "" : isRight(scores, layer, head, own) ? " You saw it." : ` You said ${own}.`);
     const left = guessed.filter((one) => one === "?").length;

@@ -24,7 +24,9 @@ function render({ model, el: root }) {
   const chosen = () => algorithms[model.get("algorithm")];
   const set = (trait) => (value) => update(model, { [trait]: value });
   const picker = pills("Algorithm", names.map((name) => [name, AUTHORS[name]]), (name) => {
-    update(model, { algorithm: name, product: Math.min(model.get("product"), algorithms[name].U.length - 1) });
+    // What is painted to its end stays so.
+    const [last, own] = [chosen(), algorithms[name]].map(({ U }) => U.length - 1);
+    update(model, { algorithm: name, product: model.get("product") >= last ? own : Math.min(model.get("product"), own) });
   });
   const stepper = pills("Paint up to", Array.from({ length: most }, (_, r) => [String(r), `M${lowered(r + 1)}`]),
     (r) => update(model, { product: Number(r) }));

@@ -35,6 +35,7 @@ function parse(cell) {
 const painted = (v) => v.every((row) => row.length === 3 && row.every((x) => x >= 0 && x <= 1));
 
 // Which tables have a position a row, and which a position a column.
+const MIXED = ["v", "output"];
 const ROWS = ["q", "scores", "scaled", "masked", "weights", "v", "output"];
 const COLUMNS = ["kT", "scores", "scaled", "masked", "weights"];
 // Tables that on a phone stand beside one whose rows are the same positions: its names serve both.
@@ -43,7 +44,8 @@ const FIT = 3; // columns of each, for them to stand there
 
 function render({ model, el: root }) {
   const words = model.get("words");
-  const spoken = speech(words);
+  const colours = painted(model.get("v"));
+  const spoken = speech(words, colours);
   const state = () => Object.fromEntries(["q", "k", "v", "mask"].map((name) => [name, model.get(name)]));
   const size = sizes(state());
   let hovered;
@@ -68,9 +70,9 @@ function render({ model, el: root }) {
   };
   const tables = Object.entries(size).map(([name, [rows, columns]]) => {
     const grid = table("", rows, columns, (i) => headOf(words, name, ROWS, i));
-    columnHeads(grid, "", Array.from({ length: columns }, (_, j) => headOf(words, name, COLUMNS, j)));
+    columnHeads(grid, "", Array.from({ length: columns }, (_, j) => headOf(words, name, COLUMNS, j, colours)));
     if (Object.hasOwn(SIGNS, name)) grid.root.dataset.sign = SIGNS[name];
-    const dots = ["v", "output"].includes(name) && painted(model.get("v")) ? grid.rows.map(() => swatch("none")) : [];
+    const dots = MIXED.includes(name) && colours ? grid.rows.map(() => swatch("none")) : [];
     grid.rows.forEach((row, i) => row.firstChild.append(...dots.slice(i, i + 1)));
     grid.root.classList.add("hydra-trace");
     grid.root.classList.toggle("hydra-beside", BESIDE.includes(name) && columns <= FIT);
@@ -134,17 +136,21 @@ function render({ model, el: root }) {
   return follow(model, ["q", "k", "v", "mask", "temperature", "cell", "step"], draw);
 }
 
-const headOf = (words, name, along, n) => (words.length && along.includes(name) ? words[n] : n + 1);
+const CHANNELS = ["red", "green", "blue"];
+/** What stands over a column or beside a row: a word, a channel of a colour, or a number. */
+const headOf = (words, name, along, n, colours = false) => (words.length && along.includes(name) ? words[n]
+  : colours && along === COLUMNS && MIXED.includes(name) ? CHANNELS[n] : n + 1);
 
 /** How a place is said: by the words that stand there, or by numbers. */
-function speech(words) {
+function speech(words, colours) {
   const spoken = words.length > 0;
   const row = (name, i) => (spoken ? headOf(words, name, ROWS, i) : `row ${i + 1}`);
-  const column = (name, j) => (spoken ? headOf(words, name, COLUMNS, j) : `column ${j + 1}`);
+  const column = (name, j) => (spoken ? headOf(words, name, COLUMNS, j, colours) : `column ${j + 1}`);
   return {
     at: (name, i, j) => `${LABELS[name] ?? name} (${row(name, i)}, ${column(name, j)})`,
     row: (i) => (spoken ? `the query “${words[i]}”` : `row ${i + 1}`),
     column: (j) => (spoken ? `the key “${words[j]}”` : `column ${j + 1}`),
+    output: (j) => (spoken && colours ? CHANNELS[j] : `column ${j + 1}`),
     query: (i) => (spoken ? `“${words[i]}”` : `query ${i + 1}`),
     key: (j) => (spoken ? `“${words[j]}”` : `key ${j + 1}`),
   };
@@ -154,14 +160,14 @@ function speech(words) {
 const dot = (row, column) => row.map((x, n) => `${number(x)} × ${number(column[n])}`).join(" + ");
 
 /** The arithmetic of one number, and the cells it is made of (of a given one: those it enters). */
-function explain({ name, i, j }, steps, mask, divisor, { at, row, column, query, key }) {
+function explain({ name, i, j }, steps, mask, divisor, { at, row, column, output, query, key }) {
   const value = number(steps[name][i][j]);
   const columnOf = (matrix) => matrix.map((one) => one[j]);
   const before = mask ? "masked" : "scaled";
   const rules = {
     q: () => [`= ${value}, given; it enters every score of ${row(i)}.`, [["scores", i, ALL]]],
     kT: () => [`= ${value}, given; it enters every score of ${column(j)}.`, [["scores", ALL, j]]],
-    v: () => [`= ${value}, given; it enters every output of column ${j + 1}.`, [["output", ALL, j]]],
+    v: () => [`= ${value}, given; it enters every output of ${output(j)}.`, [["output", ALL, j]]],
     scores: () => [`= ${dot(steps.q[i], columnOf(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
     scaled: () => [`= ${number(steps.scores[i][j])} / ${divisor} = ${value}`, [["scores", i, j]]],
     masked: () => [mask[i][j] ? `= ${at("scaled", i, j)} = ${value}: ${query(i)} may attend to ${key(j)}.`
