@@ -167,6 +167,28 @@ def test_a_divided_row_that_hardly_learns_is_not_called_sure(widget_page):
 
 
 @browser
+def test_a_word_that_only_leads_towards_the_target_is_explained(widget_page):
+    page = widget_page(GradientWidget(target=6))
+    *_, push = by_the_library(torch.zeros(7).double(), VALUES, VALUES[6])
+    assert push.argmax() == 2  # blue, on the way to purple
+    expect(page.locator(".hydra-summary")).to_contain_text(
+        "The step would raise “slept” most, whose weight times pull is the largest. "
+        "More of it, too, brings the mixture nearer to “tired”."
+    )
+    page.get_by_label("slept", exact=True).check()
+    expect(page.locator(".hydra-summary")).not_to_contain_text("too")
+
+
+@browser
+def test_on_a_phone_the_sliders_and_their_picture_are_on_one_screen(widget_page):
+    page = widget_page(GradientWidget(), width=360)
+    picture = page.locator(".hydra-taught").bounding_box()
+    last = page.get_by_role("slider", name="tired").bounding_box()
+    assert 0 < last["y"] - picture["y"] < 740
+    assert page.locator(".hydra-plot").bounding_box()["y"] > last["y"]
+
+
+@browser
 def test_drag_teach_and_saturate(widget_page):
     page = widget_page(GradientWidget())
     scores = torch.zeros(7, dtype=torch.float64)

@@ -94,7 +94,7 @@ function render({ model, el: root }) {
   const furthest = Math.max(...values.flatMap((u) => values.map((v) => squared(u, v))));
   const widest = { 2: furthest, 3: (4 / 27) * furthest };
   const ahead = curve(furthest / 2);
-  const summary = el("p", { class: "hydra-summary", style: "--lines:5;--narrow:5", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:6;--narrow:7", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, target.root),
@@ -137,6 +137,8 @@ function render({ model, el: root }) {
     summary.textContent = `Loss ${brief(loss)}${loss > LEARNT ? halved(losses) : ""}. `
       + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
         : `The step would raise “${rising}” most, whose weight times pull is the largest. `
+          + (rising === words[model.get("target")] ? ""
+            : `More of it, too, brings the mixture nearer to “${words[model.get("target")]}”. `)
           + "What some scores gain others lose: the pushes sum to 0.");
   });
 }
@@ -147,7 +149,7 @@ function curve(most) {
   const steps = { low: -BACK, high: AHEAD };
   const [x, y] = [scale(steps, LEFT, RIGHT), scale({ low: 0, high: most }, BOTTOM, TOP)];
   const [path, past] = ["hydra-line", "hydra-taken"].map((kind) => svg("polyline", { class: kind }));
-  const dot = svg("circle", { class: "hydra-dot", r: 6, cx: x(0) });
+  const dot = svg("circle", { class: "hydra-dot", r: 4, cx: x(0) });
   const plot = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     ...ticks({ low: 0, high: most }, 4).flatMap((loss) => [
       line(LEFT, y(loss), RIGHT, y(loss), loss ? "hydra-grid" : "hydra-base"),
