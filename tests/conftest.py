@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
 HOST = ROOT / "book" / "_static" / "widget_host.js"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# The list below overrides Playwright's, of which the first matters to these tests. The other two are
+# This list overrides Playwright's, of which the first matters to these tests. The other two are
 # drop-downs of the address bar, which cost as much as a page of the book in every window, unseen.
 FEATURES_OFF = ("PaintHolding", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
 
