@@ -4,14 +4,15 @@ Reads the built book in ``_build/html`` and prints a table; stores nothing. The 
 figures at least 30 %, open code at most 15 %. Run from the root: ``python benchmarks/shares.py``.
 """
 
-import os
-import shutil
+import sys
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+sys.path.append("book/_ext")
+import chromium
+
 PAGES = sorted(Path("_build/html/book").glob("[0-9][0-9]_*.html"))
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SHARES = """() => {
     const height = (selector) => [...document.querySelectorAll(selector)]
         // What lies in a solution that is still shut has a height, and is not seen.
@@ -26,14 +27,11 @@ SHARES = """() => {
 
 
 def main() -> None:
-    executable = next(filter(None, map(shutil.which, NAMES)), None)
-    if not PAGES or executable is None:
+    if not PAGES or chromium.find() is None:
         raise SystemExit("the book must be built (make book), and a Chromium be installed")
     print(f"{'chapter':<20} {'px':>7} {'code':>6} {'pictures':>9} {'printed':>8}")
     with sync_playwright() as playwright:
-        # Chromium refuses its sandbox to root, which is who runs most containers.
-        sandbox = [] if os.geteuid() else ["--no-sandbox"]
-        browser = playwright.chromium.launch(executable_path=executable, args=sandbox)
+        browser = chromium.launch(playwright)
         for page in PAGES:
             opened = browser.new_page(viewport={"width": 1280, "height": 900})
             opened.goto(page.resolve().as_uri())

@@ -7,13 +7,13 @@ import json
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
 
+import chromium as installed
 import pytest
 import torch
 from hypothesis import settings
@@ -42,10 +42,6 @@ if sys.version_info < (3, 11):
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
 HOST = ROOT / "book" / "_static" / "widget_host.js"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# This list overrides Playwright's, of which the first matters to these tests. The other two are
-# drop-downs of the address bar, which cost as much as a page of the book in every window, unseen.
-FEATURES_OFF = ("PaintHolding", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
 
 
 @pytest.fixture(scope="session")
@@ -53,26 +49,14 @@ def launched():
     """``launched(*flags)``: a system Chromium."""
     from playwright.sync_api import sync_playwright
 
-    executable = next(filter(None, map(shutil.which, NAMES)), None)
-    if executable is None:
-        message = "no Chromium found; on Debian: apt-get install chromium"
+    if installed.find() is None:
         if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
+            pytest.fail(installed.MISSING)
+        pytest.skip(installed.MISSING)
     with sync_playwright() as playwright:
-        # Chromium refuses its sandbox to root, which is who runs most containers.
-        sandbox = [] if os.geteuid() else ["--no-sandbox"]
-        yield lambda *flags: playwright.chromium.launch(
-            executable_path=executable,
-            # Nothing but this machine has an address: what else is asked for fails, and is told.
-            args=[
-                *sandbox,
-                *flags,
-                "--disable-background-networking",
-                f"--disable-features={','.join(FEATURES_OFF)}",
-                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-            ],
-        )
+        # Nothing but this machine has an address: what else is asked for fails, and is told.
+        nowhere = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+        yield lambda *flags: installed.launch(playwright, nowhere, *flags)
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,8 @@
 import json
 import random
 import re
-import sys
 
+import answers
 import pytest
 from playwright.sync_api import expect
 
@@ -12,9 +12,6 @@ from hydra_lib.exercises.reader import Wrong, numbers
 from tests.conftest import ROOT, SITE, in_node
 from tests.exercise_answers import ANSWERS
 from tests.test_exercises import CHECKS
-
-sys.path.append(str(ROOT / "book" / "_ext"))
-import answers
 
 SOURCE = (ROOT / "book" / "_static" / "answers.js").read_text("utf-8")
 ASKED = {name: check for name, check in CHECKS.items() if hasattr(check, "facts")}

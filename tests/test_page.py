@@ -3,26 +3,23 @@
 import gzip
 import json
 import re
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import axe_playwright_python
+import formulas
 import matplotlib.image
+import pages
 import pydata_sphinx_theme
 import pytest
+import styles
 from playwright.sync_api import expect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from hydra_lib import widgets
 from hydra_lib.widgets._bundle import SEAM
-from tests.conftest import ROOT, SITE, VIEWS, drawn, opening, settled
-
-sys.path.append(str(ROOT / "book" / "_ext"))
-import formulas
-import pages
-import styles
+from tests.conftest import SITE, VIEWS, drawn, opening, settled
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html"))

@@ -9,17 +9,15 @@ own room when it starts.
 """
 
 import io
-import os
 import re
-import shutil
 from pathlib import Path
 
+import chromium
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 from sphinx.util import logging
 
 log = logging.getLogger(__name__)
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">.*?</script>')
 CARD = (840, 441)  # pixels, in the proportion that most sites show
 SMALL = (420, 220)
@@ -42,16 +40,11 @@ ELEMENTS = """() => [...document.querySelectorAll("[data-ready]")].map((el) => {
 
 def add_stills(pages: list[Path], out: Path, base: str) -> None:
     live = [page for page in pages if VIEW.search(page.read_text("utf-8"))]
-    executable = next(filter(None, map(shutil.which, NAMES)), None)
-    if not executable or not live:
+    if chromium.find() is None or not live:
         log.info("no Chromium, so no stills of the widgets" if live else "no widgets")
         return
     with sync_playwright() as playwright:
-        # Chromium refuses its sandbox to root, which is who runs most containers.
-        sandbox = [] if os.geteuid() else ["--no-sandbox"]
-        browser = playwright.chromium.launch(
-            executable_path=executable, args=[*sandbox, "--disable-gpu"]
-        )
+        browser = chromium.launch(playwright, "--disable-gpu")
         for path in live:
             log.info("drawing the widgets of %s", path.name)
             page = browser.new_page(reduced_motion="reduce")
