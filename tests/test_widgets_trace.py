@@ -473,6 +473,64 @@ def test_values_that_are_colours_mix(widget_page):
 
 
 @browser
+def test_the_row_is_drawn_after_each_step(widget_page):
+    """Dashed to every key that is compared and allowed; then as wide as each weight, in its paint."""
+    page = widget_page(TraceWidget(Q, K, PAINT, MASK, words=WORDS, cell="scores.2.2", step=1))
+    drawing = page.get_by_role("group", name="The words")
+    steps = attention.trace(*(torch.tensor(x).double() for x in (Q, K, PAINT)), torch.tensor(MASK))
+    steps = {name: matrix.tolist() for name, matrix in steps._asdict().items()}
+    colours = ["rgb(255, 0, 0)", "rgb(0, 0, 255)", "rgb(0, 255, 0)"]
+
+    def expect_drawn(row, step, name, arcs, lit=None):
+        drawn(page)
+        numbers = [text(float(f"{x:.3g}")) for x in steps[name][row]]
+        expect(drawing.locator(".hydra-share")).to_have_text(numbers)
+        for kind in ("unweighed", "paint"):
+            count = len(arcs) if (kind == "paint") == (step > 3) else 0
+            expect(drawing.locator(f".hydra-{kind}")).to_have_count(count)
+        strokes = drawing.locator(".hydra-unweighed, .hydra-paint").evaluate_all(
+            "all => all.map((p) => [p.getAttribute('stroke-width'), p.getAttribute('opacity'),"
+            " getComputedStyle(p).stroke])"
+        )
+        for (width, opacity, stroke), j in zip(strokes, arcs, strict=True):
+            assert float(opacity) == (1 if lit in (None, j) else 0.3)
+            if step > 3:
+                assert float(width) == pytest.approx(1 + 15 * steps[name][row][j], abs=0.01)
+                assert stroke == colours[j]
+        pressed = drawing.get_by_role("button", pressed=True)
+        expect(pressed).to_have_text(WORDS[row])
+        outputs = drawing.locator(".hydra-swatch").evaluate_all(
+            "all => all.slice(0, 3).map((dot) => getComputedStyle(dot).backgroundColor)"
+        )
+        paint = [f"rgb({', '.join(str(round(255 * x)) for x in c)})" for c in steps["output"]]
+        assert outputs == (paint if step == 5 else ["rgba(0, 0, 0, 0)"] * 3)
+
+    def go(verb):
+        page.get_by_role("radio", name=verb).check()
+
+    expect_drawn(1, 1, "scores", [0, 1, 2], lit=1)
+    go("2 scale")
+    expect_drawn(1, 2, "scaled", [0, 1, 2], lit=1)
+    go("3 mask")
+    expect_drawn(1, 3, "masked", [0, 1], lit=1)
+    go("4 normalize")
+    expect_drawn(1, 4, "weights", [0, 1], lit=1)
+    go("5 mix")
+    expect_drawn(1, 5, "weights", [0, 1])
+    for row, arcs in ((0, [0]), (2, [])):
+        drawing.get_by_role("button", name=WORDS[row], exact=True).click()
+        expect(page.locator(".hydra-summary")).to_contain_text(f"output ({WORDS[row]}, green)")
+        expect_drawn(row, 5, "weights", arcs)
+    table_of(page, "v").locator("button").nth(3).hover()  # a key of no row: the row stays
+    expect_drawn(2, 5, "weights", [], lit=1)
+    table_of(page, "weights").locator("button").nth(4).hover()
+    expect_drawn(1, 5, "weights", [0, 1], lit=1)
+    page.keyboard.press("ArrowLeft")  # from word to word, by key
+    expect(drawing.get_by_role("button", name=WORDS[1])).to_be_focused()
+    expect_drawn(1, 5, "weights", [0, 1])
+
+
+@browser
 def test_on_a_phone_the_steps_stand_together(widget_page):
     """In three rows, with the sum in sight, and what is tapped at least 24 pixels a side."""
     widget = TraceWidget(

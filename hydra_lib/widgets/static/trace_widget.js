@@ -1,5 +1,6 @@
 import { trace } from "./attention.js";
 import { withinLimits } from "./limits.js";
+import { rowDrawing } from "./trace_drawing.js";
 import { brief, columnHeads, css, el, follow, heat, number, pills, roving, swatch, table, update } from "./ui.js";
 
 const LABELS = { q: "Q", kT: "Kᵀ", v: "V" };
@@ -36,11 +37,13 @@ const painted = (v) => v.every((row) => row.length === 3 && row.every((x) => x >
 
 // Which tables have a position a row, and which a position a column.
 const MIXED = ["v", "output"];
+const KEYED = ["kT", "v"]; // their positions are those of keys
 const ROWS = ["q", "scores", "scaled", "masked", "weights", "v", "output"];
 const COLUMNS = ["kT", "scores", "scaled", "masked", "weights"];
 // Tables that on a phone stand beside one whose rows are the same positions: its names serve both.
 const BESIDE = ["scaled", "masked", "v"];
 const FIT = 3; // columns of each, for them to stand there
+const BEGIN = ["scaled", "v"]; // with room, these begin a line: compare, then what is done to scores, then mix
 
 function render({ model, el: root }) {
   const words = model.get("words");
@@ -76,6 +79,7 @@ function render({ model, el: root }) {
     grid.rows.forEach((row, i) => row.firstChild.append(...dots.slice(i, i + 1)));
     grid.root.classList.add("hydra-trace");
     grid.root.classList.toggle("hydra-beside", BESIDE.includes(name) && columns <= FIT);
+    grid.root.classList.toggle("hydra-begin", BEGIN.includes(name));
     const buttons = grid.cells.map((cells, i) => cells.map((cell, j) => {
       const id = `${name}.${i + 1}.${j + 1}`;
       const hover = (target) => () => {
@@ -92,10 +96,16 @@ function render({ model, el: root }) {
     }));
     return { name, ...grid, dots, buttons, rest: roving(buttons) };
   });
+  let row = size.scores[0] - 1; // of the drawing
+  const drawing = words.length && colours ? rowDrawing(words, model.get("v"), (i) => { // the same number, of another word
+    const { name, j } = parse(model.get("cell"));
+    choose(!name || KEYED.includes(name) ? `${VERBS[done - 1][1]}.${i + 1}.1` : `${name}.${i + 1}.${j + 1}`);
+  }) : null;
   const summary = el("p", { class: "hydra-summary hydra-sticky", style: "--lines:2;--narrow:3", "aria-live": "polite" });
+  const panels = el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root));
   root.classList.add("hydra");
   root.append(el("div", { class: "hydra-groups" }, steps.root, next),
-    el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root)), summary);
+    drawing ? el("div", { class: "hydra-traced" }, drawing.root, panels) : panels, summary);
 
   function draw() {
     const { q, k, v, mask } = state();
@@ -131,6 +141,11 @@ function render({ model, el: root }) {
         if (name === "weights") heat(cells[i][j], x);
       }));
     }
+    if (drawing) {
+      const { name, i, j } = chosen;
+      if (name && !KEYED.includes(name)) row = i;
+      drawing.draw(row, name === "v" ? i : name === "q" || name === "output" || !name ? null : j, done, matrices);
+    }
     summary.textContent = text;
   }
   return follow(model, ["q", "k", "v", "mask", "temperature", "cell", "step"], draw);
@@ -157,7 +172,7 @@ function speech(words, colours) {
 }
 
 /** A row times a column, written out. */
-const dot = (row, column) => row.map((x, n) => `${number(x)} × ${number(column[n])}`).join(" + ");
+const termByTerm = (row, column) => row.map((x, n) => `${number(x)} × ${number(column[n])}`).join(" + ");
 
 /** The arithmetic of one number, and the cells it is made of (of a given one: those it enters). */
 function explain({ name, i, j }, steps, mask, divisor, { at, row, column, output, query, key }) {
@@ -168,12 +183,12 @@ function explain({ name, i, j }, steps, mask, divisor, { at, row, column, output
     q: () => [`= ${value}, given; it enters every score of ${row(i)}.`, [["scores", i, ALL]]],
     kT: () => [`= ${value}, given; it enters every score of ${column(j)}.`, [["scores", ALL, j]]],
     v: () => [`= ${value}, given; it enters every output of ${output(j)}.`, [["output", ALL, j]]],
-    scores: () => [`= ${dot(steps.q[i], columnOf(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
+    scores: () => [`= ${termByTerm(steps.q[i], columnOf(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
     scaled: () => [`= ${number(steps.scores[i][j])} / ${divisor} = ${value}`, [["scores", i, j]]],
     masked: () => [mask[i][j] ? `= ${at("scaled", i, j)} = ${value}: ${query(i)} may attend to ${key(j)}.`
       : `= −∞: ${query(i)} may not attend to ${key(j)}.`, [["scaled", i, j]]],
     weights: () => [softmax(steps.masked[i], j, value), [[before, i, ALL]]],
-    output: () => [`= ${dot(steps.weights[i], columnOf(steps.v))} = ${value}`, [["weights", i, ALL], ["v", ALL, j]]],
+    output: () => [`= ${termByTerm(steps.weights[i], columnOf(steps.v))} = ${value}`, [["weights", i, ALL], ["v", ALL, j]]],
   };
   const [text, made] = rules[name]();
   return { text: `${at(name, i, j)} ${text}`, made };

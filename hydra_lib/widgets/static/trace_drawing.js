@@ -1,0 +1,49 @@
+import { arc, LEAST } from "./sentence.js";
+import { brief, css, el, roving, svg, swatch } from "./ui.js";
+
+const TALL = 90; // of the arcs, in the units of their picture
+const NAMES = ["scores", "scaled scores", "masked scores", "weights", "weights"];
+
+/** The book's drawing of one row: dashed while there are only scores, then as wide as each weight. */
+export function rowDrawing(words, values, choose) {
+  const outputs = words.map(() => swatch("transparent"));
+  const buttons = words.map((word, i) => el("button", {
+    type: "button", onclick: () => choose(i), onfocus: () => choose(i),
+  }, word));
+  const paints = values.map((value) => swatch(css(value)));
+  const numbers = words.map(() => el("span", { class: "hydra-share", "aria-hidden": "true" }));
+  const arcs = svg("svg", {
+    viewBox: `0 0 ${100 * words.length} ${TALL}`, preserveAspectRatio: "none", class: "hydra-arcs", "aria-hidden": "true",
+  });
+  const label = el("span", { class: "hydra-label" });
+  const rest = roving([buttons]);
+  outputs.forEach((output, i) => output.addEventListener("click", () => choose(i)));
+  const root = el("div", {
+    class: "hydra-words", style: `--words:${words.length}`, role: "group", "aria-label": "The words: each is a row of scores",
+  }, el("span", { class: "hydra-label" }, "output"), ...outputs, arcs, ...buttons, label, ...paints, ...numbers);
+
+  /** Row `i` after `step` steps; `lit` is a key that is pointed at, or null. */
+  function draw(i, lit, step, { scores, scaled, masked, weights, output }) {
+    const row = [scores, scaled, masked, weights, weights][step - 1][i];
+    const known = step > 3;
+    label.textContent = `values, ${NAMES[step - 1]} of “${words[i]}”`;
+    arcs.replaceChildren(...row.flatMap((x, j) => {
+      if (known ? x < LEAST : x === -Infinity) return [];
+      const path = (name, width) => svg("path", {
+        d: arc(i, j, TALL), class: name, "stroke-width": width.toFixed(2), opacity: lit === null || lit === j ? 1 : 0.3,
+        style: `--paint:${css(values[j])}`,
+      });
+      return known ? [path("hydra-casing", 2.5 + 15 * x), path("hydra-paint", 1 + 15 * x)] : [path("hydra-unweighed", 1.5)];
+    }));
+    words.forEach((word, j) => {
+      buttons[j].setAttribute("aria-pressed", j === i);
+      outputs[j].style.setProperty("--paint", step === 5 ? css(output[j]) : "transparent");
+      outputs[j].classList.toggle("hydra-on", j === i);
+      paints[j].classList.toggle("hydra-on", j === lit);
+      numbers[j].textContent = brief(row[j]);
+      numbers[j].classList.toggle("hydra-on", j === lit);
+    });
+    rest(buttons[i]);
+  }
+  return { root, draw };
+}
