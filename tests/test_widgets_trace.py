@@ -474,7 +474,7 @@ def test_values_that_are_colours_mix(widget_page):
 
 @browser
 def test_the_row_is_drawn_after_each_step(widget_page):
-    """Dashed to every key that is compared and allowed; then as wide as each weight, in its paint."""
+    """Dashed to each key that is compared and allowed; then as wide as its weight, in its paint."""
     page = widget_page(TraceWidget(Q, K, PAINT, MASK, words=WORDS, cell="scores.2.2", step=1))
     drawing = page.get_by_role("group", name="The words")
     steps = attention.trace(*(torch.tensor(x).double() for x in (Q, K, PAINT)), torch.tensor(MASK))
