@@ -133,7 +133,10 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
     )
     expect(page.locator(".hydra-note").last).to_have_text("a machine, one day")
     axis = page.locator(".hydra-decades span")
-    expect(axis).to_have_text(["0.1", "1", "10", "100", "1k", "10k"])
+    named = "↑ all at once; slower →"
+    expect(axis).to_have_text(["0.1", "1", "10", "100", "1k", "10k", named])
+    one, named = (axis.nth(i).bounding_box()["x"] for i in (1, 6))
+    assert abs(one - named) < 6  # the arrow stands under the 1
     expect(page.get_by_role("button", name="cover them again")).to_be_visible()
     page.get_by_role("button", name="cover them again").click()
     expect(page.locator(".hydra-truth:visible")).to_have_count(0)
@@ -146,7 +149,7 @@ def test_bars_and_marks_stand_on_one_scale(widget_page, width):
     found = page.evaluate("""[...document.querySelectorAll(".hydra-guess")].map((row) => {
         const track = row.querySelector(".hydra-track").getBoundingClientRect();
         const truth = row.querySelector(".hydra-truth");
-        const labels = [...row.querySelectorAll(".hydra-decades span")].map((span) => {
+        const labels = [...row.querySelectorAll(".hydra-decades:first-of-type span")].map((span) => {
             const box = span.getBoundingClientRect();
             return [span.textContent, box.left];
         });

@@ -31,16 +31,18 @@ function render({ model, el: root }) {
     return { input, truth, said, guess, root: el("div", { class: "hydra-guess" }, label, el("div", {}, said, guess)) };
   });
   const decades = Array.from({ length: Math.round(high - low) + 1 }, (_, i) => 10 ** (low + i));
+  const mark = (place, text) => el("span", { style: `--at:${place}%` }, text);
   const axis = el("div", { class: "hydra-guess", "aria-hidden": "true" }, el("div", {}, el("span"),
     el("div", { class: "hydra-track hydra-decades" }, ...decades.map((factor) =>
-      el("span", { style: `--at:${at(factor)}%` }, factor < 1000 ? factor : `${factor / 1000}k`)))));
+      mark(at(factor), factor < 1000 ? factor : `${factor / 1000}k`))),
+    el("span"), el("div", { class: "hydra-track hydra-decades hydra-named" }, mark(at(1), `↑ ${reference}; slower →`))));
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
   const board = el("div", { class: "hydra-guesses-made", style: `--decades:${decades.length - 1};--one:${at(1)}%` },
     ...rows.map((row) => row.root), axis);
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-picker" }, lengths.root),
-    el("p", { class: "hydra-note" }, `How many times as long as ${reference}? Left of 1 is faster. Drag each mark to your guess.`),
+    el("p", { class: "hydra-note" }, `How many times as long as ${reference}? Drag each mark to your guess.`),
     board,
     el("div", { class: "hydra-buttons" }, button),
     summary,
