@@ -574,7 +574,7 @@ def test_heads_by_pointer_and_keyboard(widget_page, library):
 
 
 def expect_guesses(page, scores, guesses):
-    """A head's role is told once it was guessed, with a mark, or given away."""
+    """A head's role is told once it was guessed right, with a mark, or given away."""
     heads = len(scores["induction"][0])
     named = [role for role in scores if "," not in role]
     for n, guess in enumerate(guesses):
@@ -582,17 +582,18 @@ def expect_guesses(page, scores, guesses):
         own = {role: scores[role][layer][head] for role in named}
         best = max(own, key=own.get)
         right = max(own.values()) < 0.5 if guess == "nothing" else own.get(guess, 0) >= 0.5
-        mark = "✓ " if guess != "told" and right else ""
+        known = right or guess == "told"
+        mark = "✓ " if right else ""
         shown = guess if own.get(guess, 0) >= 0.5 else best
         plays = own[best] >= 0.5
         name = shown if plays else "nothing"
         share = f"{own[shown]:.2f}" if plays else ""
         button = page.locator(".hydra-head").nth(n)
         parts = [f"{layer}.{head}", "", "?"]
-        if guess != "?":
+        if known:
             parts = [f"{layer}.{head}", share, mark + name]
         expect(button.locator("span")).to_have_text(parts)
-        said = "guess its role" if guess == "?" else f"{name} {share}".strip()
+        said = f"{name} {share}".strip() if known else "guess its role"
         expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
 
 
@@ -613,30 +614,32 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
         "What does head 1.2 look for? The three buttons at the top show it at work."
     )
     # Head 1.2 copies; head 1.0 has two roles, and either is right; head 0.0 has none.
+    by_bracket, by_entity = (f"{scores[role][1][0]:.2f} {PLACE}" for role in ("bracket", "entity"))
+    both = f"bracket: {by_bracket}, and entity: {by_entity}"
     for n, guess, told in (
-        (8, "bracket", f"Head 1.2 is induction: 0.96 {PLACE}. You said bracket."),
-        (
-            6,
-            "entity",
-            f"Head 1.0 is bracket: {scores['bracket'][1][0]:.2f} {PLACE}, and entity: "
-            f"{scores['entity'][1][0]:.2f} {PLACE}. You saw it.",
-        ),
-        (0, "nothing", "Head 0.0 plays no role: at best previous, 0.14. You saw it."),
-        (4, "nothing", f"Head 0.4 is previous: 0.98 {PLACE}. You said nothing."),
+        (8, "bracket", f"Not bracket: {scores['bracket'][1][2]:.2f} {PLACE}. "),
+        (8, "nothing", "Not nothing: it plays a role. "),
+        (8, "induction", f"Head 1.2 is induction: 0.96 {PLACE}."),
+        (6, "entity", f"Head 1.0 is {both}."),
+        (0, "previous", f"Not previous: 0.14 {PLACE}. "),
+        (0, "nothing", "Head 0.0 plays no role: at best previous, 0.14."),
+        (4, "nothing", "Not nothing: it plays a role. "),
     ):
         page.locator(".hydra-head").nth(n).click()
         page.get_by_role("radio", name=guess).click()
         guesses[n] = guess
-        expect(verdict).to_have_text(told)
+        right = told.startswith("Head")
+        more = " You saw it." if right else "Guess again, or let all be named."
+        expect(verdict).to_have_text(told + more)
         expect_guesses(page, scores, guesses)
-        expect(roles).to_be_visible()
+        (expect(roles).to_be_visible if right else expect(roles).to_be_hidden)()
         for radio in page.get_by_role("radio").all():
-            expect(radio).to_be_disabled()  # one guess
+            (expect(radio).to_be_disabled if right else expect(radio).to_be_enabled)()
     page.locator(".hydra-head").nth(11).click()
     expect(roles).to_be_hidden()
     expect(page.get_by_role("radio", name="entity")).to_be_enabled()
     page.get_by_role("button", name="name them all").click()
-    guesses = ["told" if guess == "?" else guess for guess in guesses]
+    guesses = ["told" if n not in (0, 6, 8) else guess for n, guess in enumerate(guesses)]
     expect_guesses(page, scores, guesses)
     expect(verdict).to_have_text(f"Head 1.5 is induction: 0.96 {PLACE}.")
     expect(page.get_by_role("button", name="name them all")).to_be_disabled()

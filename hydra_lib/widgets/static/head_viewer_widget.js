@@ -191,15 +191,14 @@ function headPicker(scores, onChoose) {
       const role = scores[guess]?.[l][h] >= PLAYED ? guess : leading.role;
       const score = scores[role][l][h];
       const plays = score >= PLAYED;
-      const known = guess !== "?";
-      const right = known && guess !== "told" && isRight(scores, l, h, guess);
+      const known = isKnown(scores, l, h, guess);
       button.className = `hydra-head${known && !plays ? " hydra-idle" : ""}${number === gone ? " hydra-off" : ""}`;
       button.style.setProperty("--share", known ? `${(100 * score).toFixed(0)}%` : "0%");
       const name = plays ? role : "nothing";
       button.setAttribute("aria-label", `layer ${l}, head ${h}: ${!known ? "guess its role" : plays ? `${name} ${share(score)}` : name}`
         + (number === gone ? ", off" : ""));
       button.children[1].textContent = known && plays ? share(score) : "";
-      button.children[3].textContent = known ? (right ? "✓ " : "") + name : "?";
+      button.children[3].textContent = known ? (guess === "told" ? "" : "✓ ") + name : "?";
       button.setAttribute("aria-pressed", chosen);
     }));
     rest(buttons[layer][head]);
@@ -237,31 +236,37 @@ function isRight(scores, layer, head, guess) {
   return guess === "nothing" ? bestRole(scores, layer, head).score < PLAYED : scores[guess][layer][head] >= PLAYED;
 }
 
+/** Told, or guessed right: until then the roles of a head are nowhere to be read. */
+const isKnown = (scores, layer, head, guess) =>
+  guess === "told" || (guess !== "?" && isRight(scores, layer, head, guess));
+
 /** What the reader takes a head to do, and what it does. `set` is given how the guesses change. */
 function guessing(scores, set) {
   const heads = Object.values(scores)[0][0].length;
   const words = [...rolesOf(scores), "nothing"];
+  const known = (own, n) => isKnown(scores, Math.floor(n / heads), n % heads, own);
   const guess = pills("Your guess", words.map((word) => [word, word]), (word) => set((guesses, layer, head) =>
     guesses.map((old, n) => (n === layer * heads + head ? word : old))));
   const verdict = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
   const all = el("button", {
-    type: "button", onclick: () => set((guesses) => guesses.map((old) => (old === "?" ? "told" : old))),
+    type: "button", onclick: () => set((guesses) => guesses.map((old, n) => (known(old, n) ? old : "told"))),
   }, "name them all");
   const root = el("div", { class: "hydra-game" }, guess.root, el("div", { class: "hydra-buttons" }, all), verdict);
   const draw = (layer, head, guessed) => {
     const own = guessed[layer * heads + head];
     const { role, score } = bestRole(scores, layer, head);
     guess.set(own);
-    for (const input of guess.inputs) input.disabled = own !== "?";
-    const played = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED)
-      .map((one) => `${one}: ${share(scores[one][layer][head])} of its attention, where that role has somewhere to look`);
+    const found = isKnown(scores, layer, head, own);
+    for (const input of guess.inputs) input.disabled = found;
+    const at = (one) => `${share(scores[one][layer][head])} of its attention, where that role has somewhere to look`;
+    const played = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED).map((one) => `${one}: ${at(one)}`);
     const is = played.length ? `is ${played.join(", and ")}` : `plays no role: at best ${role}, ${share(score)}`;
     verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for? The three buttons at the top show it at work.`
-      : `Head ${called(layer, head)} ${is}.`
-        + (own === "told" ? "" : isRight(scores, layer, head, own) ? " You saw it." : ` You said ${own}.`);
-    const left = guessed.filter((one) => one === "?").length;
+      : found ? `Head ${called(layer, head)} ${is}.${own === "told" ? "" : " You saw it."}`
+        : `Not ${own}: ${own === "nothing" ? "it plays a role" : at(own)}. Guess again, or let all be named.`;
+    const left = guessed.filter((one, n) => !known(one, n)).length;
     all.disabled = left === 0;
-    return own === "?"; // what its roles are is not to be read elsewhere
+    return !found; // what its roles are is not to be read elsewhere
   };
   return { root, draw };
 }
