@@ -102,7 +102,7 @@ def test_sizes_must_be_positive_integers(bad):
 
 
 def test_encode_refuses_strange_symbols():
-    with refuses(ValueError, f"text must be made of the symbols {SYMBOLS}, got Z, é"):
+    with refuses(ValueError, f"text must be made of the symbols {SYMBOLS}, got 'Z', 'é'"):
         encode("^aZé")
     with refuses(TypeError, "text must be a str, got list"):
         encode(["^"])

@@ -67,7 +67,10 @@ def descended(scores, target, steps, rate=8.0):
     for _ in range(steps):
         _, _, loss, push = by_the_library(scores, VALUES, VALUES[target])
         losses.append(loss.item())
-        scores = (scores + rate * push).clamp(-8, 8)
+        scores = scores + rate * push
+        if scores.abs().max() > 8:  # a shift of all changes no weight
+            scores = scores - (scores.max() + scores.min()) / 2
+        scores = scores.clamp(-8, 8)
     return losses, scores
 
 

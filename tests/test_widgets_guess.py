@@ -133,10 +133,13 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
     )
     expect(page.locator(".hydra-note").last).to_have_text("a machine, one day")
     axis = page.locator(".hydra-decades span")
-    named = "↑ all at once; slower →"
+    named = "← faster | slower →"
     expect(axis).to_have_text(["0.1", "1", "10", "100", "1k", "10k", named])
     one, named = (axis.nth(i).bounding_box()["x"] for i in (1, 6))
-    assert abs(one - named) < 6  # the arrow stands under the 1
+    assert one == named  # both in the middle of 1
+    unit = page.locator(".hydra-guess").nth(2)
+    expect(unit).to_contain_text("all at once")
+    expect(unit.locator("output")).to_have_text("1 ×")
     expect(page.get_by_role("button", name="cover them again")).to_be_visible()
     page.get_by_role("button", name="cover them again").click()
     expect(page.locator(".hydra-truth:visible")).to_have_count(0)
@@ -149,7 +152,7 @@ def test_bars_and_marks_stand_on_one_scale(widget_page, width):
     found = page.evaluate("""[...document.querySelectorAll(".hydra-guess")].map((row) => {
         const track = row.querySelector(".hydra-track").getBoundingClientRect();
         const truth = row.querySelector(".hydra-truth");
-        const labels = [...row.querySelectorAll(".hydra-decades:first-of-type span")].map((span) => {
+        const labels = [...(row.querySelector(".hydra-decades")?.children ?? [])].map((span) => {
             const box = span.getBoundingClientRect();
             return [span.textContent, box.left];
         });
@@ -157,7 +160,7 @@ def test_bars_and_marks_stand_on_one_scale(widget_page, width):
                 ends: truth && ["--from", "--to"].map((name) =>
                     parseFloat(truth.style.getPropertyValue(name)) / 100)};
     })""")
-    loops, fused, axis = found
+    loops, fused, _, axis = found
     assert loops["ends"] == pytest.approx([share(1), share(2000)], abs=1e-6)
     assert fused["ends"] == pytest.approx([share(0.25), share(1)], abs=1e-6)
     thumb = 1.25 * 16  # as in ui.css
@@ -208,10 +211,11 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
     expect(page.locator(".hydra-truth:visible")).to_have_count(0)
     cover = """tracks => tracks.map((one) => getComputedStyle(one, "::after").content !== "none")"""
     tracks = page.locator(".hydra-track:not(.hydra-decades)")
-    assert tracks.evaluate_all(cover) == [False, True]  # there is nothing under the first
+    # There is nothing under the first, and the last is the unit.
+    assert tracks.evaluate_all(cover) == [False, True, False]
     page.get_by_role("button", name="look").click()
     expect_rows(page, ("not run", ""), ("0.200 ×", " you: 1 ×"))
-    assert tracks.evaluate_all(cover) == [False, False]
+    assert tracks.evaluate_all(cover) == [False, False, False]
     expect(page.get_by_role("slider", name="loops")).to_have_count(0)  # nothing to guess
     expect(page.locator(".hydra-truth:visible")).to_have_count(1)
     expect(page.locator(".hydra-summary")).to_have_text(

@@ -55,7 +55,7 @@ def huge():
             ValueError,
             "weights must be finite in half precision, but not so: layers.0.W_k.weight",
         ),
-        ({"text": "^aé!"}, ValueError, f"text must be made of the symbols {SYMBOLS}, got !, é"),
+        ({"text": "^aé!"}, ValueError, f"text must be made of the symbols {SYMBOLS}, got '!', 'é'"),
         ({"text": ""}, ValueError, "text must have 2 to 48 symbols, got 0"),
         ({"text": "^"}, ValueError, "text must have 2 to 48 symbols, got 1"),
         ({"text": "^" + "a" * 48}, ValueError, "text must have 2 to 48 symbols, got 49"),
@@ -359,6 +359,8 @@ def told(text, layer, head, t, weights, now, whole, off):
     order = sorted(range(t + 1), key=lambda j: -row[j])[:3]
     seen = [j for n, j in enumerate(order) if n == 0 or row[j] >= 0.05]
     looks = f"Head {layer}.{head} looks at " + ", ".join(f"{text[j]} {row[j]:.2f}" for j in seen)
+    others = sum(row) - sum(row[j] for j in seen)
+    looks += f", others {others:.2f}" if others >= 0.05 else ""
     job, answers = look_ups(text, t)
     guess = SYMBOLS[now[t].argmax()]
     line = "The model" if whole is None else f"Without {off // HEADS}.{off % HEADS} it"
@@ -781,7 +783,7 @@ def test_typing(widget_page, library):
     field.press("ArrowLeft")
     field.press("ArrowLeft")
     page.keyboard.insert_text("é")
-    expect(problem).to_have_text(f"text must be made of the symbols {SYMBOLS}, got é")
+    expect(problem).to_have_text(f"text must be made of the symbols {SYMBOLS}, got 'é'")
     expect(field).to_have_value("^ab(c)éb*")
     expect(page.locator(".hydra-symbols button")).to_have_count(6)
     field.press("Backspace")
@@ -795,7 +797,7 @@ def test_typing(widget_page, library):
     page.keyboard.insert_text("^ABC")
     expect(problem).to_have_text(refusal("^ABC"))
     field.fill("hello world")  # all at once, and without the ^ that is meant
-    expect(problem).to_have_text(f"text must be made of the symbols {SYMBOLS}, got  ")
+    expect(problem).to_have_text(f"text must be made of the symbols {SYMBOLS}, got ' '")
     expect(page.locator(".hydra-symbols button")).to_have_count(4)  # ^hel
     field.blur()
     expect(field).to_have_value("hello world")

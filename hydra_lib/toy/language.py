@@ -142,7 +142,7 @@ def encode(text: str) -> Int[torch.Tensor, " T"]:
     """
     _checks.instance("text", text, str)
     if strange := sorted(set(text) - set(SYMBOLS)):
-        got = ", ".join(strange[:40])
+        got = ", ".join(f"'{symbol}'" for symbol in strange[:40])
         raise ValueError(f"text must be made of the symbols {SYMBOLS}, got {got}")
     return torch.tensor([SYMBOLS.index(symbol) for symbol in text], dtype=torch.long)
 

@@ -14,14 +14,18 @@ export function learning(scores, values, target) {
   return { p, output, loss, pull, push: p.map((weight, j) => weight * pull[j]) };
 }
 
-/** Steps of gradient descent on scores kept between -most and most: the loss before each, and where they lead.
+/** Steps of gradient descent: the loss before each, and where they lead. Scores beyond ±most are all shifted by one
+ * number, which changes no weight, until they lie in the middle; only such as lie further apart than 2 · most are cut.
  * @param {number[]} scores @param {number[][]} values @param {number[]} target */
 export function descent(scores, values, target, { rate, most, steps }) {
   const losses = [];
   for (let i = 0; i < steps; i += 1) {
     const { loss, push } = learning(scores, values, target);
     losses.push(loss);
-    scores = scores.map((s, j) => Math.min(most, Math.max(-most, s + rate * push[j])));
+    const moved = scores.map((s, j) => s + rate * push[j]);
+    const beyond = moved.some((s) => Math.abs(s) > most);
+    const shift = beyond ? (Math.max(...moved) + Math.min(...moved)) / 2 : 0;
+    scores = moved.map((s) => Math.min(most, Math.max(-most, s - shift)));
   }
   return { losses, scores };
 }

@@ -74,13 +74,14 @@ function render({ model, el: root }) {
   };
   const mix = inColumn(row, swatch(css(values[0])));
   const aim = inColumn(row + 1, swatch(css(values[0])));
+  aim.classList.add("hydra-aim");
   const paths = words.map((_, j) => ["casing", "paint"].map((kind) => svg("path", {
     d: arc(row, j, ARCS), class: `hydra-${kind}`, style: `--paint:${css(values[j])}`,
   })));
   const pushes = words.map((_, j) => svg("rect", { x: 100 * j + 38, width: 24 }));
   const frame = { preserveAspectRatio: "none", "aria-hidden": "true" };
   const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
-    el("span", { class: "hydra-label" }, "output, and beside it the target"), mix, aim,
+    el("span", { class: "hydra-label" }, "output, and dashed beside it the target"), mix, aim,
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" }, ...paths.flat()),
     ...words.map((word) => el("span", {}, word)), ...words.map((_, j) => swatch(css(values[j]))),
     el("span", { class: "hydra-label" }, "how the next step moves each score: up, or down"),

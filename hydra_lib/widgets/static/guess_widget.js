@@ -30,15 +30,17 @@ function render({ model, el: root }) {
     const label = el("label", {}, el("span", {}, kernel), el("div", { class: "hydra-track" }, truth, input));
     return { input, truth, said, guess, root: el("div", { class: "hydra-guess" }, label, el("div", {}, said, guess)) };
   });
+  const unit = el("div", { class: "hydra-guess", "aria-hidden": "true" },
+    el("div", {}, el("span", {}, reference), el("div", { class: "hydra-track" })), el("div", {}, el("output", {}, "1 ×"), el("small")));
   const decades = Array.from({ length: Math.round(high - low) + 1 }, (_, i) => 10 ** (low + i));
   const mark = (place, text) => el("span", { style: `--at:${place}%` }, text);
   const axis = el("div", { class: "hydra-guess", "aria-hidden": "true" }, el("div", {}, el("span"),
     el("div", { class: "hydra-track hydra-decades" }, ...decades.map((factor) =>
       mark(at(factor), factor < 1000 ? factor : `${factor / 1000}k`))),
-    el("span"), el("div", { class: "hydra-track hydra-decades hydra-named" }, mark(at(1), `↑ ${reference}; slower →`))));
+    el("span"), el("div", { class: "hydra-track hydra-decades" }, mark(at(1), "← faster | slower →"))));
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
   const board = el("div", { class: "hydra-guesses-made", style: `--decades:${decades.length - 1};--one:${at(1)}%` },
-    ...rows.map((row) => row.root), axis);
+    ...rows.map((row) => row.root), unit, axis);
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-picker" }, lengths.root),

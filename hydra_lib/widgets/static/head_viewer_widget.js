@@ -251,7 +251,7 @@ function guessing(scores, set) {
   const all = el("button", {
     type: "button", onclick: () => set((guesses) => guesses.map((old, n) => (known(old, n) ? old : "told"))),
   }, "name them all");
-  const root = el("div", { class: "hydra-game" }, guess.root, el("div", { class: "hydra-buttons" }, all), verdict);
+  const root = el("div", { class: "hydra-game" }, guess.root, verdict, el("div", { class: "hydra-buttons" }, all));
   const draw = (layer, head, guessed) => {
     const own = guessed[layer * heads + head];
     const { role, score } = bestRole(scores, layer, head);
@@ -432,6 +432,8 @@ function outcome(text, { job, answers }, now, all, without) {
 function looks(text, position, { job, answers }, row, name) {
   const seen = best(row.subarray(0, position + 1), GUESSES).filter((j, n) => n === 0 || row[j] >= NOTICED);
   const parts = seen.flatMap((j, n) => [n ? ", " : "", sign(text[j]), ` ${share(row[j])}`]);
+  const others = row.reduce((total, w) => total + w, 0) - seen.reduce((total, j) => total + row[j], 0);
+  if (others >= NOTICED) parts.push(`, others ${share(others)}`);
   const mass = answers.reduce((total, j) => total + row[j], 0);
   return sentence(`Head ${name} looks at `, ...parts, job === "none" ? "." : `: ${share(mass)} where the answer stands.`);
 }

@@ -80,7 +80,7 @@ export function examine(text) {
   const length = [...text].length;
   const strange = [...new Set(text)].filter((symbol) => !SYMBOLS.includes(symbol))
     .sort((a, b) => a.codePointAt() - b.codePointAt());
-  const problem = strange.length > 0 ? `text must be made of the symbols ${SYMBOLS}, got ${strange.slice(0, 40).join(", ")}`
+  const problem = strange.length > 0 ? `text must be made of the symbols ${SYMBOLS}, got ${strange.slice(0, 40).map((symbol) => `'${symbol}'`).join(", ")}`
     : length < 2 || length > LONGEST ? `text must have 2 to ${LONGEST} symbols, got ${length}`
       : text[0] !== "^" ? `text must start with ^, got ${text[0]}`
         : refused;

@@ -26,11 +26,13 @@ export function rowDrawing(words, values, choose) {
   function draw(i, lit, step, { scores, scaled, masked, weights, output }) {
     const row = [scores, scaled, masked, weights, weights][step - 1][i];
     const known = step > 3;
+    const drawn = (x) => (known ? x >= LEAST : x !== -Infinity);
+    const pointing = lit !== null && drawn(row[lit]); // at an arc, and not where none is
     label.textContent = `values, ${NAMES[step - 1]} of “${words[i]}”`;
     arcs.replaceChildren(...row.flatMap((x, j) => {
-      if (known ? x < LEAST : x === -Infinity) return [];
+      if (!drawn(x)) return [];
       const path = (name, width) => svg("path", {
-        d: arc(i, j, TALL), class: name, "stroke-width": width.toFixed(2), opacity: lit === null || lit === j ? 1 : 0.3,
+        d: arc(i, j, TALL), class: name, "stroke-width": width.toFixed(2), opacity: pointing && lit !== j ? 0.3 : 1,
         style: `--paint:${css(values[j])}`,
       });
       return known ? [path("hydra-casing", 2.5 + 15 * x), path("hydra-paint", 1 + 15 * x)] : [path("hydra-unweighed", 1.5)];
