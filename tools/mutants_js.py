@@ -52,6 +52,7 @@ TESTS = {
     "toy_language.js": ["head_viewer"],
     "toy_model.js": ["head_viewer"],
     "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
+    "trace_drawing.js": ["trace"],
     "your_gpu_chart.js": ["your_gpu"],
 }
 PURE = re.compile(r"^// .*No DOM\.$", re.MULTILINE)  # tested by calls alone, which is quick
