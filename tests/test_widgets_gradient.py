@@ -68,16 +68,22 @@ def descended(scores, target, steps, rate=8.0):
         _, _, loss, push = by_the_library(scores, VALUES, VALUES[target])
         losses.append(loss.item())
         scores = scores + rate * push
-        if scores.abs().max() > 8:  # a shift of all changes no weight
-            scores = scores - (scores.max() + scores.min()) / 2
-        scores = scores.clamp(-8, 8)
+        low, high = scores.min(), scores.max()
+        if high - low > 16:
+            scores = (scores - (low + high) / 2).clamp(-8, 8)
+        elif high > 8:  # a shift of all changes no weight
+            scores = scores - (high - 8)
+        elif low < -8:
+            scores = scores - (low + 8)
     return losses, scores
 
 
 def test_descent():
     generator = torch.Generator().manual_seed(4)
     starts = (4 * torch.randn(13, 7, generator=generator, dtype=torch.float64)).clamp(-8, 8)
-    # The last two rates throw scores against the ends.
+    # The last two rates throw scores further apart than the ends; all but equal ones stay together.
+    starts[:2] = 7.9 - torch.rand(2, 7, generator=generator, dtype=torch.float64) / 10
+    starts[1] *= -1
     rates = [8.0] * 11 + [300.0, 3000.0]
     cases = [
         [s.tolist(), VALUES.tolist(), VALUES[6].tolist(), {"rate": r, "most": 8, "steps": 17}]
@@ -89,6 +95,9 @@ def test_descent():
         assert result["losses"] == pytest.approx(losses, rel=1e-9)
         assert result["scores"] == pytest.approx(scores.tolist(), rel=1e-9, abs=1e-9)
     assert {abs(x) for x in got[-1]["scores"]} >= {8}
+    for result, start in zip(got[:2], starts[:2], strict=True):
+        free, _ = descended(start - start.mean(), 6, 17, 8.0)  # no end is near
+        assert result["losses"] == pytest.approx(free, rel=1e-9)
 
 
 def rows(page):

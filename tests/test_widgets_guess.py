@@ -224,8 +224,12 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
     # What is in sight stays so at another length: only then can the two be compared.
     page.get_by_role("radio", name="64", exact=True).click()
     expect_rows(page, ("2,000 ×", " you: 1 ×"), ("0.250 ×", " you: 1 ×"))
+    for slider in page.get_by_role("slider").all():
+        expect(slider).to_be_disabled()  # who has looked guesses no more
+    page.get_by_role("button", name="cover them again").click()
     page.get_by_role("slider", name="fused").focus()
     page.keyboard.press("ArrowRight")
+    page.get_by_role("button", name="look").click()
     expect(page.locator(".hydra-summary")).to_contain_text("Farthest off is the guess for loops")
 
 

@@ -14,8 +14,8 @@ export function learning(scores, values, target) {
   return { p, output, loss, pull, push: p.map((weight, j) => weight * pull[j]) };
 }
 
-/** Steps of gradient descent: the loss before each, and where they lead. Scores beyond ±most are all shifted by one
- * number, which changes no weight, until they lie in the middle; only such as lie further apart than 2 · most are cut.
+/** Steps of gradient descent: the loss before each, and where they lead. Where one leads beyond ±most, all scores are
+ * shifted back by one number, which changes no weight; only such as lie further apart than 2 · most are cut.
  * @param {number[]} scores @param {number[][]} values @param {number[]} target */
 export function descent(scores, values, target, { rate, most, steps }) {
   const losses = [];
@@ -23,8 +23,8 @@ export function descent(scores, values, target, { rate, most, steps }) {
     const { loss, push } = learning(scores, values, target);
     losses.push(loss);
     const moved = scores.map((s, j) => s + rate * push[j]);
-    const beyond = moved.some((s) => Math.abs(s) > most);
-    const shift = beyond ? (Math.max(...moved) + Math.min(...moved)) / 2 : 0;
+    const [low, high] = [Math.min(...moved), Math.max(...moved)];
+    const shift = high - low > 2 * most ? (low + high) / 2 : Math.max(0, high - most) + Math.min(0, low + most);
     scores = moved.map((s) => Math.min(most, Math.max(-most, s - shift)));
   }
   return { losses, scores };

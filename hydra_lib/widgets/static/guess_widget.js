@@ -62,7 +62,8 @@ function render({ model, el: root }) {
     rows.forEach(({ input, truth, said, guess }, i) => {
       input.value = Math.log10(guesses[i]);
       input.setAttribute("aria-valuetext", `${short(guesses[i])} as long`);
-      input.disabled = known[i] === null;
+      input.hidden = known[i] === null;
+      input.disabled = looked || input.hidden; // who has looked guesses no more
       truth.hidden = !looked || known[i] === null;
       if (!truth.hidden) {
         const ends = [at(1), at(known[i])];
