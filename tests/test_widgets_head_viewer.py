@@ -90,6 +90,7 @@ def test_bad_settings(setting, error, message):
         HeadViewerWidget(**setting)
 
 
+@pytest.mark.slow
 def test_a_model_of_many_heads_has_a_guess_for_each():
     assert HeadViewerWidget(small(layers=26)).guesses == ["told"] * 104
 
@@ -143,6 +144,7 @@ def test_first_position_is_the_last_look_up_with_an_outcome(text, position):
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rules_agree_with_the_library():
     documents = corpus(1000, seed=5)
     texts = [spelled(ids[:-1]) for ids in documents.ids]
@@ -178,6 +180,7 @@ def refusal(text):
     return ""
 
 
+@pytest.mark.slow
 def test_refusals_are_the_library_s_word_for_word():
     draw = random.Random(7)
     documents = [spelled(ids) for ids in corpus(900, seed=6).ids]
@@ -262,6 +265,7 @@ def library_forward(model, ids, off):
     return torch.cat([part.flatten(1) for part in parts], 1)
 
 
+@pytest.mark.slow
 def test_model_agrees_with_the_library():
     draw = random.Random(9)
     documents = corpus(1040, seed=10).ids.tolist()

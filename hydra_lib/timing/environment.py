@@ -77,7 +77,8 @@ def keep_memory() -> None:
     """From here on this process keeps freed memory for its next call, instead of giving it back.
 
     Otherwise the C library returns large blocks to the system, and a call whose result is large
-    fetches them anew, page by page, which counts in its time. This is for the whole process, and
+    fetches them anew, page by page, which counts in its time. The first calls may still do that,
+    until what was freed leaves holes that are large enough. This is for the whole process, and
     cannot be undone: time what shall be as given before it.
 
     Raises RuntimeError where the C library is not glibc.
