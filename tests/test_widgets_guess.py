@@ -227,8 +227,11 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
     for slider in page.get_by_role("slider").all():
         expect(slider).to_be_disabled()  # who has looked guesses no more
     page.get_by_role("button", name="cover them again").click()
-    page.get_by_role("slider", name="fused").focus()
+    fused = page.get_by_role("slider", name="fused")
+    expect(fused).to_be_enabled()
+    fused.focus()
     page.keyboard.press("ArrowRight")
+    expect_rows(page, ("1 ×", ""), ("1.1 ×", ""))
     page.get_by_role("button", name="look").click()
     expect(page.locator(".hydra-summary")).to_contain_text("Farthest off is the guess for loops")
 
