@@ -331,3 +331,20 @@ def test_links_and_room(widget_page, width):
     for asked in ("scores=[1]", "scores=[0,0,9,0,0,0,0]", "target=0", "targets=[1]"):
         follow(page, f"#gradient.{asked}")
         expect_refused(page, "gradient", asked)
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_columns_keep_their_places(widget_page, width):
+    page = widget_page(GradientWidget(), width=width)
+    heads = page.locator(".hydra-learning thead th")
+
+    def places():
+        drawn(page)
+        return [head.bounding_box()["x"] for head in heads.all()]
+
+    even = places()
+    page.get_by_role("slider", name="tired").focus()
+    page.keyboard.press("End")  # pushes become ≈ 0, which is narrower
+    expect(page.locator(".hydra-learning")).to_contain_text("≈ 0")
+    assert places() == even

@@ -51,8 +51,8 @@ TESTS = {
     "strides.js": ["stride"],
     "toy_language.js": ["head_viewer"],
     "toy_model.js": ["head_viewer"],
-    "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
     "trace_drawing.js": ["trace"],
+    "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
     "your_gpu_chart.js": ["your_gpu"],
 }
 PURE = re.compile(r"^// .*No DOM\.$", re.MULTILINE)  # tested by calls alone, which is quick

@@ -1,7 +1,7 @@
 import { scale, ticks } from "./chart.js";
 import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
-import { arc, LEAST } from "./sentence.js";
+import { arc, LEAST, strokes } from "./sentence.js";
 import {
   brief, columnHeads, css, el, follow, heat, line, number, pills, slider, svg, swatch, table, text, update,
 } from "./ui.js";
@@ -116,7 +116,7 @@ function render({ model, el: root }) {
       cells[1].textContent = p[j].toFixed(3);
       heat(cells[1], p[j]);
       paths[j].forEach((path, kind) => {
-        path.setAttribute("stroke-width", (kind ? 1 : 2.5) + 15 * p[j]);
+        path.setAttribute("stroke-width", strokes(p[j])[kind]);
         path.classList.toggle("hydra-unseen", p[j] < LEAST);
       });
       const tall = PUSH * Math.abs(push[j]) / widest[3];

@@ -2,12 +2,12 @@
 import { product, weightMatrix } from "./aggregation.js";
 import { boltzmann } from "./boltzmann.js";
 
-/** The weights of every head, each n × n. Fixed rules have one head and look back only.
- * @param {{rule: string, causal: boolean, tau: number, q: number[][], k: number[][]}} setting
- * @param {number} n words; q and k hold the n rows of one head after another */
 /** A weight below this has no arc. */
 export const LEAST = 0.004;
 
+/** The weights of every head, each n × n. Fixed rules have one head and look back only.
+ * @param {{rule: string, causal: boolean, tau: number, q: number[][], k: number[][]}} setting
+ * @param {number} n words; q and k hold the n rows of one head after another */
 export function weightsOf({ rule, causal, tau, q, k }, n) {
   if (rule !== "attention") return [weightMatrix({ rule, width: 2, rate: 0.5 }, n)];
   return Array.from({ length: q.length / n }, (_, head) => {
@@ -32,6 +32,9 @@ export function between(from, to, share) {
   return to.map((head, h) => head.map((row, i) => row.map((w, j) =>
     (share >= 1 ? w : (1 - share) * (from[h] ?? from[0])[i][j] + share * w))));
 }
+
+/** How wide the arc of a weight is drawn: its edge, and the paint within. */
+export const strokes = (w) => [2.5 + 15 * w, 1 + 15 * w];
 
 /** The path of an arc over words at the middles of n columns of width 100, in a frame `height` high. */
 export function arc(i, j, height, lift = 0) {

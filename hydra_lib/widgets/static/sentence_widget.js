@@ -1,6 +1,6 @@
 import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
-import { arc, between, dot, LEAST, mixed, weightsOf } from "./sentence.js";
+import { arc, between, dot, LEAST, mixed, strokes, weightsOf } from "./sentence.js";
 import {
   brief, checkbox, choice, columnHeads, css, el, follow, grab, heat, pills, roving, slider, svg, swatch, table,
   update, vector,
@@ -119,7 +119,8 @@ function render({ model, el: root }) {
       });
       const target = svg("path", { d, class: "hydra-target" });
       target.addEventListener("pointerenter", () => point(pointed, j));
-      return [path("hydra-casing", 2.5 + 15 * w), path("hydra-paint", 1 + 15 * w), target];
+      const [edge, paint] = strokes(w);
+      return [path("hydra-casing", edge), path("hydra-paint", paint), target];
     })));
     const p = weights[own][chosen];
     const forbidden = model.get("rule") === "attention" && model.get("causal");

@@ -1,4 +1,4 @@
-import { arc, LEAST } from "./sentence.js";
+import { arc, LEAST, strokes } from "./sentence.js";
 import { brief, css, el, roving, svg, swatch } from "./ui.js";
 
 const TALL = 90; // of the arcs, in the units of their picture
@@ -35,7 +35,9 @@ export function rowDrawing(words, values, choose) {
         d: arc(i, j, TALL), class: name, "stroke-width": width.toFixed(2), opacity: pointing && lit !== j ? 0.3 : 1,
         style: `--paint:${css(values[j])}`,
       });
-      return known ? [path("hydra-casing", 2.5 + 15 * x), path("hydra-paint", 1 + 15 * x)] : [path("hydra-unweighed", 1.5)];
+      if (!known) return [path("hydra-unweighed", 1.5)];
+      const [edge, paint] = strokes(x);
+      return [path("hydra-casing", edge), path("hydra-paint", paint)];
     }));
     words.forEach((word, j) => {
       buttons[j].setAttribute("aria-pressed", j === i);
