@@ -1,5 +1,8 @@
 """The faults that the mutation tool plants: where, which, and where none."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.conftest import ROOT
@@ -65,3 +68,12 @@ def test_every_fault_of_a_module_still_parses():
     assert source not in changed
     for text in changed:
         compile(text, "boltzmann.py", "exec")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", [("mutants.py", "masking"), ("mutants_js.py", "random.js")])
+def test_the_copy_holds_all_that_its_tests_need(tool):
+    run = [sys.executable, ROOT / "tools" / tool[0], tool[1], "--sample", "1"]
+    ended = subprocess.run(run, capture_output=True, encoding="utf-8", timeout=600)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "of 1 killed" in ended.stdout

@@ -146,12 +146,10 @@ def main() -> None:
     asked = parser.parse_args()
     names = [Path(name).name for name in asked.files]
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        for part in ("hydra_lib", "tests", "benchmarks", "book/_static", "pyproject.toml"):
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            copy(ROOT / part, folder / part)
+        skip = shutil.ignore_patterns("__pycache__", ".*", "_build")
+        folder = Path(shutil.copytree(ROOT, Path(place, "copy"), ignore=skip))
         os.chdir(folder)
-        sys.path.insert(0, place)
+        sys.path.insert(0, str(folder))
         importlib.import_module("hydra_lib.widgets")
         for path in sorted((folder / STATIC).glob("*.js")):
             if names and path.name not in names:
