@@ -112,6 +112,30 @@ def test_a_formula_in_a_line_is_no_wider_than_the_line(chapter):
     assert chapter.evaluate(WIDER) == []
 
 
+PARTED = """() => {
+    for (const one of document.querySelectorAll("details")) one.open = true;
+    const article = document.querySelector("article"), found = new Set();
+    const sign = document.createRange();
+    for (let width = 290; width < 340; width += 7) {
+        article.style.width = `${width}px`;
+        for (const one of document.querySelectorAll("span.math")) {
+            const after = one.nextSibling;
+            if (!/^[,.;:!?)’-]/.test(after?.data)) continue;
+            sign.setStart(after, 0), sign.setEnd(after, 1);
+            if (sign.getBoundingClientRect().left < one.getBoundingClientRect().right - 5)
+                found.add(one.querySelector(".tex").textContent + after.data);
+        }
+    }
+    article.style.width = "";
+    return [...found];
+}"""
+
+
+@pytest.mark.browser
+def test_no_line_begins_with_the_comma_after_a_formula(chapter):
+    assert chapter.evaluate(PARTED) == []
+
+
 SHOWN = "all => all.filter((one) => one.checkVisibility({visibilityProperty: true})).length"
 
 

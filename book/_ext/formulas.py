@@ -20,6 +20,11 @@ from sphinx.util.math import get_node_equation_number
 log = logging.getLogger(__name__)
 WIDE_EX = 24  # wider than a phone's column inside a theorem
 GLYPH = re.compile(r'<path id="(MJX-TEX-[^"]+)"[^>]*></path>')
+# A browser breaks a line on either side of a drawing, even before a comma.
+INLINE = re.compile(
+    r"""[(“]*<span class="math [^>]*>.*?</mjx-container></span>([,.;:!?)”’-]+((?<=’)\w+)?)?""",
+    re.DOTALL,
+)
 
 
 class Typesetter:
@@ -128,7 +133,8 @@ def aligned(tex: str) -> str:
 
 def add_glyphs(app, pagename, templatename, context, doctree):
     if "body" in context:
-        context["body"] = typeset.page_glyphs(context["body"]) + context["body"]
+        body = INLINE.sub(r'<span class="unbroken">\g<0></span>', context["body"])
+        context["body"] = typeset.page_glyphs(body) + body
 
 
 def setup(app):
