@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 
 from hydra_lib.records import provenance, records
 from hydra_lib.timing import roofline
+from hydra_lib.timing.sizes import AttentionSize
 from hydra_lib.widgets import ExplorerWidget
 from tests.conftest import follow, in_javascript, middle, numbers, swipe
 from tests.measured_records import FAST, a_row, bare_record, ceiling, environment_of, gpu_record
@@ -692,6 +693,122 @@ def test_charts(widget_page):
     pick(page, "along T")
     # It is not in the table at this length, hence it stands there by its name.
     expect(page.locator(".hydra-point text", has_text="Python loops")).to_have_count(1)
+
+
+DRAWN = """() => {
+    const picture = document.querySelector(".hydra-plot svg");
+    const number = (one, name) => Number(one.getAttribute(name));
+    const all = (what, read) => [...picture.querySelectorAll(what)].map(read);
+    return {
+        texts: all("text", (t) => [number(t, "x"), number(t, "y"), t.textContent]),
+        points: all(".hydra-point", (g) => [...["cx", "cy"].map((name) =>
+            number(g.querySelector("circle"), name)), g.querySelector("text").textContent]),
+        paths: all(".hydra-path", (g) => [...g.querySelectorAll("circle")].map((c) =>
+            ["cx", "cy"].map((name) => number(c, name)))),
+        lines: all("polyline", (p) => p.getAttribute("points").split(" ").map((pair) =>
+            pair.split(",").map(Number))),
+        base: all("g > .hydra-base", (l) => ["x1", "y1", "x2", "y2"].map((n) => number(l, n))),
+        gap: all("g > .hydra-gap", (l) => ["x1", "y1", "x2", "y2"].map((n) => number(l, n))),
+    };
+}"""
+
+
+def read_axes(texts, base):
+    """What a place across and up stands for, from the written values alone, as a reader has it."""
+    plain = re.compile(r"\d+(\.\d+)?|[1-9]e(−[4-9]|[5-9])")
+    left, floor = base[0], base[1]
+    across = {said: x for x, y, said in texts if y == floor + 15}
+    up = {said: y - 4 for x, y, said in texts if x == left - 6}
+    assert [said for said in [*across, *up] if not plain.fullmatch(said)] == []
+    across, up = ({float(s.replace("−", "-")): at for s, at in m.items()} for m in (across, up))
+    return inverse(across), inverse(up)
+
+
+def inverse(marked):
+    """The value at a place, linear or logarithmic, whichever all written values agree with."""
+    values = sorted(marked)
+    assert len(values) >= 3, marked
+    for to, back in ((math.log10, lambda v: 10**v), (float, float)):
+        if values[0] <= 0 and to is math.log10:
+            continue
+        slope = (to(values[-1]) - to(values[0])) / (marked[values[-1]] - marked[values[0]])
+
+        def at(place, to=to, back=back, slope=slope):
+            return back(to(values[0]) + slope * (place - marked[values[0]]))
+
+        if all(at(place) == pytest.approx(v, rel=1e-6, abs=1e-9) for v, place in marked.items()):
+            return at
+    raise AssertionError(f"written values on no scale: {marked}")
+
+
+@browser
+@pytest.mark.parametrize("bandwidth", [1e12, 1e17])  # with a bend at 10, at 1e−4 FLOP/byte
+def test_the_roof_stands_where_the_axes_say(widget_page, bandwidth):
+    record = small_record()
+    record["ceilings"]["bfloat16"]["copy"] = ceiling(1e-3, bytes=bandwidth / 1e3)
+    page = widget_page(ExplorerWidget({"x": record}, kernel="second"))
+    expect(page.locator(".hydra-point")).to_have_count(3)
+    drawn = page.evaluate(DRAWN)
+    across, up = read_axes(drawn["texts"], drawn["base"][0])
+    said = [text for *_, text in drawn["texts"]]
+    assert [said.count(name) for name in ("FLOP/byte", "TFLOP/s", "copy", "matmul")] == [1] * 4
+    intensity = 266_240 / 16_384
+    [roof] = drawn["lines"]
+    # Up to 10 TFLOP/s and level from there on.
+    bend = 1e13 / bandwidth
+    found = [(across(x), up(y)) for x, y in roof]
+    expected = [(bend / 3, 10 / 3), (bend, 10), (3 * intensity, 10)]
+    assert found == [pytest.approx(corner, rel=1e-6) for corner in expected]
+    speeds = {"1": 266_240e-12 / 1e-3, "2": 266_240e-12 / 2e-3, "3": 266_240e-12 / 8e-3}
+    assert {name: (across(x), up(y)) for x, y, name in drawn["points"]} == {
+        name: pytest.approx((intensity, speed), rel=1e-6) for name, speed in speeds.items()
+    }
+    [(x1, y1, x2, y2)] = drawn["gap"]  # what the chosen kernel lacks to the roof
+    assert (across(x1), up(y1)) == pytest.approx((intensity, 10), rel=1e-6)
+    assert (across(x2), up(y2)) == pytest.approx((intensity, speeds["2"]), rel=1e-6)
+
+
+@browser
+@pytest.mark.parametrize(("axis", "sizes"), [("T", (16, 32, 128)), ("head_dim", (8, 24, 32))])
+@pytest.mark.parametrize("show", ["time", "speed", "ratio"])
+def test_lines_stand_where_the_axes_say(widget_page, axis, sizes, show):
+    about, rows, expected = {"B": 1, "h": 2, "T": 64, "head_dim": 16}, [], {}
+    for i, own in enumerate(sizes):
+        size = tuple((about | {axis: own}).values())
+        times = {"first": 7e-3 * (i + 1), "second": 1e-3 * (i + 2) ** 2}
+        ratio = 3 + i
+        rows.append(a_row("g", "first", size, times["first"]))
+        rows.append(a_row("g", "second", size, times["second"], reference="first", ratio=ratio))
+        for kernel, time in times.items():
+            flops = AttentionSize(*size).flops()
+            value = {
+                "time": time,
+                "speed": flops / time,
+                "ratio": {"first": 1, "second": ratio}[kernel],
+            }
+            expected.setdefault(kernel, []).append((own, value[show]))
+    record = small_record() | {"rows": rows}
+    settings = {axis: sizes[1], "chart": axis, "show": show, "kernel": "second"}
+    page = widget_page(ExplorerWidget({"x": record}, **settings))
+    expect(page.locator(".hydra-path")).to_have_count(2)
+    drawn = page.evaluate(DRAWN)
+    across, up = read_axes(drawn["texts"], drawn["base"][0])
+    said = [text for *_, text in drawn["texts"]]
+    units = {"s": 1, "ms": 1e-3, "GFLOP/s": 1e9, "MFLOP/s": 1e6, "×": 1}
+    [unit] = [units[text] for text in said if text in units]
+    assert said.count(axis) == 1
+    found = [[(across(x), unit * up(y)) for x, y in path] for path in drawn["paths"]]
+    lines = [[(across(x), unit * up(y)) for x, y in line] for line in drawn["lines"]]
+    right = [[pytest.approx(p, rel=1e-6) for p in path] for path in expected.values()]
+    assert sorted(found) == sorted(right, key=lambda p: p[0].expected)
+    assert found == lines
+    ends = [(x, y) for x, y, _ in drawn["points"]]
+    assert sorted(ends) == sorted(tuple(path[-1]) for path in drawn["paths"])
+    [(x1, _, x2, _)] = drawn["gap"]  # where the table stands
+    assert x1 == x2
+    assert across(x1) == pytest.approx(sizes[1], rel=1e-6)
+    if show == "ratio":
+        assert [up(y1) for _, y1, _, y2 in drawn["base"][1:] if y1 == y2] == [pytest.approx(1)]
 
 
 @browser
