@@ -147,27 +147,23 @@ def test_dot_product():
     assert numbers(in_javascript("sentence.js", "m.dot(...c)", [[[2, 3], [5, -7]]])) == [-11]
 
 
-def test_arcs_stand_over_their_words_in_their_frame():
-    """A cubic reaches three quarters of the way to its control points."""
-    pairs = [[i, j, lift] for i in range(7) for j in range(7) for lift in (0, 5)]
+def test_an_arc_rises_from_its_value_into_its_output():
+    pairs = [[i, j, aside] for i in range(7) for j in range(7) for aside in (0, 7)]
     paths = numbers(
         in_javascript("sentence.js", "m.arc(c[0], c[1], 120, c[2] || undefined)", pairs)
     )
-    for (i, j, lift), path in zip(pairs, paths, strict=True):
+    ends = {}
+    for (i, j, aside), path in zip(pairs, paths, strict=True):
         points = [float(x) for x in re.findall(r"-?[\d.]+", path)]
         (x0, y0), (x1, y1), (x2, y2), (x3, y3) = zip(points[::2], points[1::2], strict=True)
-        middle = [100 * i + 50, 100 * j + 50]
-        assert y0 == y3 == 120
-        assert y1 == y2
-        if i == j:  # a loop, as wide at one side as at the other
-            assert (middle[0] - x0, x3 - middle[0]) == (12, 12)
-            assert (middle[0] - x1, x2 - middle[0]) == (40, 40)
-            assert y1 == pytest.approx(66 - lift)
-        else:
-            assert [x0, x3] == [x1, x2] == middle
-            tall = min(1.28, 0.42 + 0.17 * abs(i - j))  # the further, the higher
-            assert y1 == pytest.approx(120 * (1 - tall) - lift)
-        assert lift or 120 - 0.75 * (120 - y1) >= 0
+        assert (x0, y0, x1) == (100 * j + 50 + aside, 120, x0)  # straight up from the value
+        assert y0 > y2 > y1 > 0 > y3  # never down again, and under the output's disc
+        across = sorted([x0, x2, x3])
+        assert [x0, x2, x3] in (across, across[::-1])  # nor sideways and back
+        assert abs(x3 - 100 * i - 50 - aside) <= 15
+        ends.setdefault((i, aside), []).append(x3)
+    assert all(own == sorted(set(own)) for own in ends.values())  # each enters beside the last
+    assert ends[3, 0][3] == 350
 
 
 # --- controls -------------------------------------------------------------------------------------
@@ -201,8 +197,20 @@ def test_what_stands_there(widget_page):
     it = page.get_by_role("button", name="it: takes .91 of cat, .08 of it, .01 of slept")
     expect(it).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".hydra-equation")).to_have_text(
-        "it = .91 × cat (.93, .52, .16) + .08 × it (.88, .88, .86) "
-        "+ .01 × slept (.20, .45, .78) = (.92, .55, .22)"
+        "it ≈ .91 × cat (.93, .52, .16) + .08 × it (.88, .88, .86) "
+        "+ .01 × slept (.20, .45, .78) ≈ (.92, .55, .22)"
+    )
+    shares = page.locator(".hydra-share")
+    expect(shares).to_have_text(
+        [".00", ".91", ".01", ".00", ".08", "", ""]
+    )  # small is not forbidden
+    expect(page.locator(".hydra-label").last).to_have_text("value, word, weight for “it”")
+    widths = page.locator(".hydra-paint").evaluate_all(
+        "all => all.map(x => Number(x.getAttribute('stroke-width')))"
+    )
+    row = attention()[4]
+    assert widths == pytest.approx(
+        [1 + 15 * w for w in sorted(row[row > 0.004].tolist())[::-1]], abs=0.006
     )
     paints = page.locator(".hydra-words > .hydra-swatch").evaluate_all(
         "all => all.map(x => getComputedStyle(x).backgroundColor)"
@@ -250,6 +258,82 @@ def test_words_by_pointer_and_keyboard(widget_page):
     expect(page.locator(".hydra-paint[opacity='1']")).to_have_count(1)
     row.locator("td").nth(6).hover()  # of what is not taken no arc is lit, and none goes out
     expect(page.locator(".hydra-paint[opacity='1']")).to_have_count(4)
+    row.locator("th").hover()
+    expect(total).to_have_text("because")
+    page.locator("thead .hydra-swatch").nth(1).hover()
+    expect(page.locator(".hydra-term.hydra-on")).to_contain_text("cat")
+    page.locator("caption").hover()  # beside what can be pointed at nothing is lit,
+    expect(page.locator(".hydra-on:not(.hydra-words > *)")).to_have_count(0)
+    expect(total).to_have_text("because")  # and the row stays, so that its parts can be reached,
+    page.locator(".hydra-controls").hover(position={"x": 2, "y": 2})  # until they are left
+    expect(total).to_have_text("cat")
+    words.nth(1).focus()
+    press(page, "End")
+    expect(total).to_have_text("tired")
+    press(page, "Home")
+    expect(total).to_have_text("the")
+
+
+def touch(page, what):
+    swipe(page, middle(what), middle(what))
+
+
+@browser
+def test_what_a_finger_touched_stays_lit(widget_page):
+    page = widget_page(SentenceWidget(), width=360)
+    lit = page.locator(".hydra-term.hydra-on")
+    touch(page, page.locator(".hydra-words > .hydra-swatch").nth(8))
+    expect(lit).to_contain_text("cat (.93, .52, .16)")
+    expect(page.locator(".hydra-term small:visible")).to_have_count(2)  # its value, and the mixture
+    touch(page, page.locator(".hydra-term").nth(1))
+    expect(lit).to_contain_text("it (.88, .88, .86)")
+    touch(page, page.locator(".hydra-words button").nth(6))
+    expect(page.locator(".hydra-equation strong")).to_have_text("tired")
+    expect(lit).to_have_count(0)
+    follow(page, "#sentence.word=1")
+    expect(page.locator(".hydra-equation strong")).to_have_text("cat")
+
+
+@browser
+def test_numbers_do_not_pass_through_weights_of_nobody(widget_page):
+    page = widget_page(SentenceWidget())
+    page.emulate_media(reduced_motion="no-preference")
+    sums = page.evaluate(
+        """() => new Promise((done) => {
+            const sum = document.querySelector(".hydra-equation"), said = new Set();
+            const widths = new Set();
+            const look = () => {
+                said.add(sum.textContent);
+                widths.add(document.querySelector(".hydra-paint").getAttribute("stroke-width"));
+            };
+            const until = performance.now() + 700;
+            const frame = () => (look(), performance.now() < until ? requestAnimationFrame(frame)
+                : done([said.size, widths.size]));
+            document.querySelector("input[type=radio]").click();
+            requestAnimationFrame(() => requestAnimationFrame(frame));
+        })"""
+    )
+    assert sums[0] == 1
+    assert sums[1] > 3  # while what is drawn is on its way
+
+
+@browser
+def test_scores_stand_beside_the_weights_that_they_make(widget_page):
+    page = widget_page(SentenceWidget(controls=["tau"]))
+    scores = page.locator(".hydra-score")
+    own = (sentence.QUERIES[4] @ sentence.KEYS[:5].mT / math.sqrt(2)).tolist()
+    own = [f"{s:.1f}".replace("-", "−") for s in own] + ["", ""]
+    expect(scores).to_have_text(own)
+    expect(page.locator(".hydra-label").last).to_have_text("value, word, score, weight for “it”")
+    page.get_by_label("Temperature").focus()
+    press(page, "End")
+    expect(page.locator(".hydra-share").first).to_have_text(".20")
+    expect(scores).to_have_text(own)  # it acts on them, and does not change them
+    ends = page.locator(".hydra-ends span").evaluate_all(
+        "all => all.map(x => x.getBoundingClientRect().x + x.getBoundingClientRect().width / 2)"
+    )
+    track = page.get_by_label("Temperature").bounding_box()
+    assert abs(ends[1] - track["x"] - track["width"] / 2) < 8  # 1 in the middle of the slider
 
 
 @browser
@@ -263,6 +347,16 @@ def test_causal_and_temperature(widget_page):
     expect(skipped).to_have_count(21)  # what is forbidden, not what is small
     expect(skipped).to_have_text([""] * 21)
     assert shown(page) == expected_texts(attention())
+    row = attention(causal=False)[4]  # what is cut stays dashed, and is counted
+    expect(page.locator(".hydra-unweighed")).to_have_count(int((row[5:] > 0.004).sum()))
+    lost = f"{row[5:].sum():.2f}"[1:], f"{1 - row[5:].sum():.2f}"[1:]
+    expect(page.locator(".hydra-equation")).to_contain_text(
+        f"Unmasked, {lost[0]} would go to later words. The {lost[1]} that stays is scaled up to 1."
+    )
+    page.locator(".hydra-words button").last.hover()  # the last word has no later ones
+    expect(page.locator(".hydra-unweighed")).to_have_count(0)
+    expect(page.locator(".hydra-equation")).not_to_contain_text("Unmasked")
+    page.mouse.move(2, 2)
     page.get_by_label("Temperature").focus()
     press(page, "End")
     assert shown(page) == expected_texts(aggregation.running_mean(7))
@@ -279,7 +373,13 @@ def test_arrows_by_hand_and_by_slider(widget_page):
     expect(score).to_have_text("Score of it · cat: 3.2 × 2.1 + (−0.4) × 0.3 = 6.6; over √2: 4.67.")
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
-    page.locator(".hydra-words button").first.hover()  # on the way: what is turned is of “it”
+    page.locator(".hydra-words button").nth(1).hover()
+    expect(page.locator(".hydra-plane text").last).to_have_text(
+        "cat asks"
+    )  # no part tells of another
+    expect(score).to_contain_text("Score of cat · ")
+    picture.hover(position={"x": 3, "y": 3})  # but what is turned is of “it”
+    expect(page.locator(".hydra-plane text").last).to_have_text("it asks")
 
     def place(x, y):
         return box["x"] + (x + 4.4) / 8.8 * box["width"], box["y"] + (4.4 - y) / 8.8 * box["height"]
@@ -330,6 +430,14 @@ def test_a_key_that_may_not_be_seen_is_faint_and_never_called_the_best(widget_pa
     expect(page.get_by_role("combobox")).to_have_value("query")
 
 
+HUES = ("205, 45, 45", "35, 145, 70", "50, 100, 215")
+
+
+def shade(paint):
+    """Red, green, blue and how much of it, to a hundredth."""
+    return [round(float(x), 2) for x in re.findall(r"[\d.]+", paint)]
+
+
 @browser
 def test_three_heads(widget_page):
     page = widget_page(SentenceWidget(controls=["head"], **HEADS))
@@ -342,17 +450,22 @@ def test_three_heads(widget_page):
         # A head mixes one channel: over its matrix stands what it sees of each colour.
         over = table_of(page, caption).locator("thead .hydra-swatch")
         paints = over.evaluate_all("all => all.map(x => getComputedStyle(x).backgroundColor)")
-        got = [[int(x) for x in re.findall(r"\d+", paint)] for paint in paints]
-        wanted = torch.zeros(7, 3).index_copy(1, torch.tensor([head]), sentence.VALUES[:, [head]])
-        assert torch.allclose(torch.tensor(got).float(), 255 * wanted, atol=0.51)
+        wanted = [f"rgba({HUES[head]}, {x:.3f})" for x in sentence.VALUES[:, head].tolist()]
+        assert [shade(paint) for paint in paints] == [shade(paint) for paint in wanted]
         under = page.locator(".hydra-words > .hydra-swatch").evaluate_all(
             "all => all.slice(7).map(x => getComputedStyle(x).backgroundColor)"
         )
         assert under == paints
-    expect(page.locator(".hydra-equation")).to_contain_text("it, blue = ")
+    expect(page.locator(".hydra-equation")).to_contain_text("it, blue ≈ ")
     expect(page.locator(".hydra-equation")).to_contain_text(
-        "all heads side by side: (.92) + (.79) + (.47) = (.92, .79, .47)"
+        "side by side: .92, .79, .47 → (.92, .79, .47)"
     )
+    faint = page.locator(".hydra-paint[opacity='0.2'] + .hydra-target")
+    expect(faint).not_to_have_count(0)
+    faint.first.dispatch_event("click")  # an arc of another head shows that head
+    expect(page.get_by_label("0: red")).to_be_checked()
+    follow(page, "#sentence.rule=mean")  # a rule has one head: it mixes the whole colour
+    expect(page.locator(".hydra-equation")).to_contain_text("it ≈ .20 × the (.80, .80, .78)")
 
 
 @browser
@@ -375,8 +488,11 @@ def test_nothing_moves_and_nothing_is_cut(widget_page, width):
     root = page.locator("[data-ready=sentence]")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     heights = set()
-    for rule in ("running mean", "window of 2", "decay", "attention"):
-        page.get_by_label(rule, exact=True).check()
+    for rule in ("running mean", "window of 2", "decay ½", "attention", "unmasked"):
+        if rule == "unmasked":
+            page.get_by_role("checkbox").uncheck()
+        else:
+            page.get_by_label(rule, exact=True).check()
         for word in page.locator(".hydra-words button").all():
             word.click()
             drawn(page)
@@ -422,6 +538,24 @@ def test_a_name_stands_inside_the_plane_and_beside_its_arrow(widget_page):
         beside = tip[0] < box["x"] or tip[0] > box["x"] + box["width"]
         above = tip[1] < box["y"] or tip[1] > box["y"] + box["height"]
         assert beside or above
+
+
+@browser
+def test_the_name_of_the_query_covers_no_other(widget_page):
+    page = widget_page(SentenceWidget(controls=["arrows"]))
+    names = page.locator(".hydra-plane text")
+    for key in [*sentence.KEYS.tolist(), [0, 0]]:
+        for axis, value in zip("xy", key, strict=True):
+            page.get_by_role("slider", name=axis, exact=True).fill(f"{value:.1f}")
+        drawn(page)
+        boxes = [name.bounding_box() for name in names.all()]
+        own = boxes.pop()
+        for box, name in zip(boxes, sentence.WORDS, strict=True):
+            over = [
+                min(own[side] + own[size], box[side] + box[size]) - max(own[side], box[side])
+                for side, size in (("x", "width"), ("y", "height"))
+            ]
+            assert min(over) < 4, (key, name)  # pixels, of what surrounds the letters
 
 
 SHADES = """() => {

@@ -503,7 +503,7 @@ def test_the_row_is_drawn_after_each_step(widget_page):
             "all => all.slice(0, 3).map((dot) => getComputedStyle(dot).backgroundColor)"
         )
         paint = [f"rgb({', '.join(str(round(255 * x)) for x in c)})" for c in steps["output"]]
-        assert outputs == (paint if step == 5 else ["rgba(0, 0, 0, 0)"] * 3)
+        assert outputs == (paint if step == 5 else ["rgb(255, 255, 255)"] * 3)
 
     def go(verb):
         page.get_by_role("radio", name=verb).check()

@@ -83,7 +83,7 @@ function render({ model, el: root }) {
   const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
     el("span", { class: "hydra-label" }, "output, and dashed beside it the target"), mix, aim,
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" }, ...paths.flat()),
-    ...words.map((word) => el("span", {}, word)), ...words.map((_, j) => swatch(css(values[j]))),
+    ...words.map((_, j) => swatch(css(values[j]))), ...words.map((word) => el("span", {}, word)),
     el("span", { class: "hydra-label" }, "how the next step moves each score: up, or down"),
     svg("svg", { ...frame, viewBox: `${across} ${2 * PUSH}`, class: "hydra-pushes" },
       svg("line", { x2: 100 * words.length, y1: PUSH, y2: PUSH, class: "hydra-base" }), ...pushes));

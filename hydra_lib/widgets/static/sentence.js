@@ -5,16 +5,22 @@ import { boltzmann } from "./boltzmann.js";
 /** A weight below this has no arc. */
 export const LEAST = 0.004;
 
-/** The weights of every head, each n × n. Fixed rules have one head and look back only.
- * @param {{rule: string, causal: boolean, tau: number, q: number[][], k: number[][]}} setting
+/** The scores of every head, q·k / √d_k, each n × n; −∞ where the mask forbids.
+ * @param {{causal: boolean, q: number[][], k: number[][]}} setting
  * @param {number} n words; q and k hold the n rows of one head after another */
-export function weightsOf({ rule, causal, tau, q, k }, n) {
-  if (rule !== "attention") return [weightMatrix({ rule, width: 2, rate: 0.5 }, n)];
+export function scoresOf({ causal, q, k }, n) {
   return Array.from({ length: q.length / n }, (_, head) => {
     const [asks, keys] = [q, k].map((rows) => rows.slice(head * n, (head + 1) * n));
-    return asks.map((row, i) => boltzmann(keys.map((key, j) =>
-      (causal && j > i ? -Infinity : dot(row, key) / Math.sqrt(row.length))), tau).p);
+    return asks.map((row, i) => keys.map((key, j) =>
+      (causal && j > i ? -Infinity : dot(row, key) / Math.sqrt(row.length))));
   });
+}
+
+/** The weights of every head, each n × n. Fixed rules have one head and look back only.
+ * @param {{rule: string, causal: boolean, tau: number, q: number[][], k: number[][]}} setting */
+export function weightsOf(setting, n) {
+  if (setting.rule !== "attention") return [weightMatrix({ rule: setting.rule, width: 2, rate: 0.5 }, n)];
+  return scoresOf(setting, n).map((rows) => rows.map((row) => boltzmann(row, setting.tau).p));
 }
 
 export const dot = (a, b) => a.reduce((total, x, c) => total + x * b[c], 0);
@@ -36,10 +42,11 @@ export function between(from, to, share) {
 /** How wide the arc of a weight is drawn: its edge, and the paint within. */
 export const strokes = (w) => [2.5 + 15 * w, 1 + 15 * w];
 
-/** The path of an arc over words at the middles of n columns of width 100, in a frame `height` high. */
-export function arc(i, j, height, lift = 0) {
-  const [a, b] = [i, j].map((index) => 100 * index + 50);
-  if (i === j) return `M${a - 12} ${height}C${a - 40} ${height * 0.55 - lift} ${a + 40} ${height * 0.55 - lift} ${a + 12} ${height}`;
-  const top = height - Math.min(height * 1.28, height * (0.42 + 0.17 * Math.abs(i - j))) - lift;
-  return `M${a} ${height}C${a} ${top} ${b} ${top} ${b} ${height}`;
+/** The path of an arc from the value of word j up into the output of word i, over n columns of width 100, in a
+ * frame `height` high. It ends a little above the frame, below the output's disc; those from one side enter
+ * beside each other. */
+export function arc(i, j, height, aside = 0) {
+  const [from, into] = [100 * j + 50 + aside, 100 * i + 50 + aside];
+  const end = into + (from - into) / 40;
+  return `M${from} ${height}C${from} ${height * 0.35} ${into + (from - into) * 0.15} ${height * 0.45} ${end} -12`;
 }

@@ -1,15 +1,15 @@
 import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
-import { arc, between, dot, LEAST, mixed, strokes, weightsOf } from "./sentence.js";
+import { arc, between, dot, LEAST, mixed, scoresOf, strokes, weightsOf } from "./sentence.js";
 import {
   brief, checkbox, choice, columnHeads, css, el, follow, grab, heat, pills, roving, slider, svg, swatch, table,
   update, vector,
 } from "./ui.js";
 
-const RULES = [["mean", "running mean"], ["window", "window of 2"], ["decay", "decay"], ["attention", "attention"]];
+const RULES = [["mean", "running mean"], ["window", "window of 2"], ["decay", "decay ½"], ["attention", "attention"]];
 const SETTINGS = ["rule", "causal", "tau", "q", "k", "word", "head"];
 const CHANNELS = ["red", "green", "blue"];
-const HUES = ["rgb(205 45 45)", "rgb(35 145 70)", "rgb(50 100 215)"]; // of three heads' arcs
+const HUES = ["205 45 45", "35 145 70", "50 100 215"]; // of three heads
 const HEIGHT = 120; // of the arcs, in the units of their picture
 const REACH = 4.4; // of the plane of arrows, to each side
 const LETTER = 0.27; // a letter's width there, about
@@ -19,6 +19,7 @@ function render({ model, el: root }) {
   const words = model.get("words");
   const values = model.get("values");
   const n = words.length;
+  const several = () => weights.length > 1;
   const may = (control) => model.get("controls").includes(control);
   const choose = (word) => word !== model.get("word") && update(model, { word });
 
@@ -38,7 +39,7 @@ function render({ model, el: root }) {
     update(model, { tau: value === Infinity ? "inf" : value });
   });
   tau.root.append(el("span", { class: "hydra-ends", "aria-hidden": "true" },
-    el("span", {}, "the best alone"), el("span", {}, "all alike")));
+    el("span", {}, "the best alone"), el("span", {}, "1"), el("span", {}, "all alike")));
   const head = pills("Head", CHANNELS.map((channel, i) => [String(i), `${i}: ${channel}`]),
     (value) => update(model, { head: Number(value) }));
   const shown = { rule, causal, tau, head };
@@ -49,18 +50,26 @@ function render({ model, el: root }) {
   }, word));
   const paints = words.map((_, j) => swatch(css(values[j])));
   const shares = words.map(() => el("span", { class: "hydra-share", "aria-hidden": "true" }));
+  // What the temperature acts on, and what arrows make, is seen beside what becomes of it.
+  const scores = may("tau") || may("arrows") ? words.map(() => el("span", { class: "hydra-score", "aria-hidden": "true" })) : [];
+  const label = el("span", { class: "hydra-label" });
   const arcs = svg("svg", {
     viewBox: `0 0 ${100 * n} ${HEIGHT}`, preserveAspectRatio: "none", class: "hydra-arcs", "aria-hidden": "true",
   });
+  // A finger that is lifted has not gone elsewhere: what it touched stays lit until it touches something else.
+  const leaving = (item, on) => item.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && on());
   const cast = (items, on) => items.forEach((item, i) => item.addEventListener("pointerenter", () => on(i)));
+  const light = (item, j) => {
+    item.addEventListener("pointerenter", () => point(pointed, j));
+    leaving(item, () => point(pointed, null));
+  };
   cast(buttons, (i) => point(i, null));
   cast(outputs, (i) => point(i, null));
   outputs.forEach((item, i) => item.addEventListener("click", () => choose(i)));
-  for (const items of [paints, shares]) cast(items, (j) => point(pointed, j));
+  for (const items of [paints, shares, scores]) items.forEach(light);
   const line = el("div", { class: "hydra-words", role: "group", "aria-label": "The sentence: arrow keys go from word to word" },
     el("span", { class: "hydra-label" }, "output"), ...outputs,
-    arcs, ...buttons,
-    el("span", { class: "hydra-label" }, "values, and their weights"), ...paints, ...shares);
+    arcs, ...paints, ...buttons, ...scores, ...shares, label);
   // A finger that slides along the sentence points at each word it meets, as a mouse does.
   line.addEventListener("pointerdown", (event) => event.target.releasePointerCapture?.(event.pointerId));
   const rest = roving([buttons]);
@@ -71,14 +80,16 @@ function render({ model, el: root }) {
   const seen = values.map((value) => swatch(css(value)));
   heads.forEach((cell, j) => cell.replaceChildren(
     ...(j < n ? [seen[j]] : []), el("span", { class: "hydra-aside" }, cell.textContent)));
+  seen.forEach(light);
   matrix.root.classList.add("hydra-dense", "hydra-mixing");
   const mixes = matrix.cells.map((cells) => cells[n].appendChild(swatch(css([0, 0, 0]))));
   matrix.rows.forEach((tr, i) => {
     tr.addEventListener("click", () => choose(i));
+    tr.addEventListener("pointerenter", () => point(i, null));
     matrix.cells[i].slice(0, n).forEach((cell, j) => cell.addEventListener("pointerenter", () => point(i, j)));
   });
 
-  const sum = el("p", { class: "hydra-equation", "aria-live": "polite" });
+  const sum = el("p", { class: `hydra-equation${may("causal") ? " hydra-longer" : ""}`, "aria-live": "polite" });
   const arrows = may("arrows") ? plane(model, words, values, () => point(null, null)) : null;
   root.classList.add("hydra", "hydra-sentence");
   root.append(
@@ -88,103 +99,119 @@ function render({ model, el: root }) {
     el("div", { class: `hydra-panels${arrows ? " hydra-turned" : ""}` },
       line, sum, matrix.root, ...(arrows ? [arrows.root] : [])),
   );
-  root.addEventListener("pointerleave", () => point(null, null));
+  leaving(root, () => point(null, null));
+  root.addEventListener("pointerover", ({ target }) => {
+    if (![line, sum, matrix.root].some((part) => part.contains(target))) point(null, null);
+  });
 
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  let weights = now();
+  let weights = weightsOf(setting(), n);
   let ways; // from, to and since when, while the weights are on their way
-  function now() {
-    return weightsOf({
+  function setting() {
+    return {
       rule: model.get("rule"), causal: model.get("causal"), tau: Number(model.get("tau").toString().replace("inf", "Infinity")),
       q: model.get("q"), k: model.get("k"),
-    }, n);
+    };
   }
   let drawnRule = model.get("rule");
   let drawnCausal = model.get("causal");
+  let drawnWord = model.get("word");
 
   function draw() {
     const chosen = pointed ?? model.get("word");
-    const own = weights.length > 1 ? Math.min(model.get("head"), weights.length - 1) : 0;
+    const own = Math.min(model.get("head"), weights.length - 1);
     const outs = mixed(weights, values);
-    // The head that is shown lies on top of the others.
+    const arrived = ways?.to ?? weights; // numbers on their way would be nobody's weights
+    // The head that is shown lies on top of the others, a thin arc on top of a wide one.
     const order = weights.map((_, h) => h).sort((a, b) => (a === own) - (b === own));
     const pointing = lit !== null && weights[own][chosen][lit] >= LEAST; // at an arc, and not where none is
-    arcs.replaceChildren(...order.flatMap((h) => weights[h][chosen].flatMap((w, j) => {
-      if (w < LEAST) return [];
-      const d = arc(chosen, j, HEIGHT, weights.length > 1 ? 9 * (h - 1) : 0);
+    arcs.replaceChildren(...order.flatMap((h) => downwards(weights[h][chosen], LEAST).flatMap(([w, j]) => {
+      const d = arc(chosen, j, HEIGHT, several() ? 7 * (h - 1) : 0);
       const faint = (pointing && lit !== j) || h !== own;
       const path = (name, width) => svg("path", {
         d, class: name, "stroke-width": width.toFixed(2), opacity: h !== own ? 0.2 : faint ? 0.3 : 1,
-        style: `--paint:${weights.length > 1 ? HUES[h] : css(values[j])}`,
+        style: `--paint:${several() ? `rgb(${HUES[h]})` : css(values[j])}`,
       });
       const target = svg("path", { d, class: "hydra-target" });
-      target.addEventListener("pointerenter", () => point(pointed, j));
+      if (h === own) light(target, j);
+      else target.addEventListener("click", () => update(model, { head: h }));
       const [edge, paint] = strokes(w);
       return [path("hydra-casing", edge), path("hydra-paint", paint), target];
     })));
-    const p = weights[own][chosen];
-    const forbidden = model.get("rule") === "attention" && model.get("causal");
+    const p = arrived[own][chosen];
+    const lost = cut(own, chosen);
+    arcs.prepend(...lost.map(([, j]) => svg("path", { d: arc(chosen, j, HEIGHT), class: "hydra-unweighed" })));
+    const back = model.get("rule") !== "attention" || model.get("causal");
+    const row = scores.length ? scoresOf(setting(), n)[own][chosen] : [];
+    scores.forEach((item, j) => {
+      item.textContent = row[j] === -Infinity ? "" : row[j].toFixed(1).replace("-", "−");
+    });
+    label.textContent = `value, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”`;
     words.forEach((word, i) => {
-      const takes = weights[own][i].map((w, j) => [w, words[j]]).filter(([w]) => w >= 0.005)
-        .sort(([a], [b]) => b - a).slice(0, 3).map(([w, name]) => `${short(w)} of ${name}`).join(", ");
+      const takes = downwards(arrived[own][i], 0.005).slice(0, 3).map(([w, j]) => `${short(w)} of ${words[j]}`).join(", ");
       buttons[i].setAttribute("aria-pressed", i === chosen);
       buttons[i].setAttribute("aria-label", `${word}: takes ${takes}`);
       outputs[i].style.setProperty("--paint", css(outs[i]));
-      paints[i].style.setProperty("--paint", css(part(values[i], own)));
+      paints[i].style.setProperty("--paint", part(values[i], own));
       outputs[i].classList.toggle("hydra-on", i === chosen);
       for (const item of [paints[i], shares[i]]) {
         item.classList.toggle("hydra-on", i === lit);
         item.classList.toggle("hydra-none", p[i] < 0.005);
       }
-      shares[i].textContent = short(p[i]);
+      shares[i].textContent = back && i > chosen ? "" : short(p[i]);
       mixes[i].style.setProperty("--paint", css(outs[i]));
       matrix.rows[i].classList.toggle("hydra-chosen", i === chosen);
-      weights[own][i].forEach((w, j) => {
+      arrived[own][i].forEach((w, j) => {
         const cell = matrix.cells[i][j];
         cell.textContent = w < 0.005 ? "" : short(w);
-        heat(cell, w);
+        heat(cell, weights[own][i][j]);
         cell.classList.toggle("hydra-source", i === chosen && j === lit);
-        cell.classList.toggle("hydra-skipped", forbidden && j > i);
+        cell.classList.toggle("hydra-skipped", back && j > i);
       });
     });
-    if (weights.length > 1) matrix.root.caption.textContent = `weights of head ${own}: a row for each output`;
-    seen.forEach((dot, j) => dot.style.setProperty("--paint", css(part(values[j], own))));
-    tell(chosen, own, p, outs[chosen]);
+    if (several()) matrix.root.caption.textContent = `weights of head ${own}: a row for each output`;
+    seen.forEach((dot, j) => dot.style.setProperty("--paint", part(values[j], own)));
+    tell(chosen, own, p, mixed(arrived, values)[chosen], lost.reduce((total, [w]) => total + w, 0));
+    arrows?.draw(own, chosen);
   }
 
-  /** The sum that makes the chosen output; the largest terms by name, the others counted. */
-  function tell(chosen, own, p, out) {
-    const terms = p.map((w, j) => [w, j]).filter(([w]) => w >= 0.005).sort(([a], [b]) => b - a);
-    const named = terms.slice(0, 5);
+  /** The sum that makes the chosen output, the largest terms first. */
+  function tell(chosen, own, p, out, lost) {
     const one = ([w, j]) => {
       const term = el("span", { class: `hydra-term${j === lit ? " hydra-on" : ""}` },
-        `${short(w)} × `, swatch(css(part(values[j], own))), ` ${words[j]} `, el("small", {}, vector(slice(values[j], own))));
-      term.addEventListener("pointerenter", () => point(pointed, j));
+        `${short(w)} × `, swatch(part(values[j], own)), ` ${words[j]} `, el("small", {}, vector(slice(values[j], own))));
+      light(term, j);
       return term;
     };
-    const parts = named.flatMap((term, at) => [...(at ? [" + "] : []), one(term)]);
-    const others = terms.length - named.length;
-    const total = weights.length > 1 ? [out[own]] : out;
     sum.replaceChildren(
-      el("strong", {}, words[chosen]), weights.length > 1 ? `, ${CHANNELS[own]} = ` : " = ", ...parts,
-      ...(others > 0 ? [` + ${others} more`] : []), " ",
-      el("span", { class: "hydra-term" }, "= ", swatch(css(part(out, own))), " ", el("small", {}, vector(total))),
-      ...(weights.length > 1 ? [el("br"), "all heads side by side: ", ...joined(out)] : []),
+      el("strong", {}, words[chosen]), several() ? `, ${CHANNELS[own]} ≈ ` : " ≈ ",
+      ...downwards(p, 0.005).flatMap((term, at) => [...(at ? [" + "] : []), one(term)]), " ",
+      el("span", { class: "hydra-term hydra-total" }, "≈ ", swatch(part(out, own)), " ", el("small", {}, vector(slice(out, own)))),
+      ...(several() ? [el("br"), "side by side: ", ...joined(out)] : []),
+      ...(lost < 0.005 ? [] : [el("br"), `Unmasked, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`]),
     );
   }
-  /** What each head adds to the colour, and the colour. */
+  /** The weights that the mask which can be lifted takes from a row, with the words that would have had them. */
+  function cut(own, chosen) {
+    if (!may("causal") || !model.get("causal") || model.get("rule") !== "attention") return [];
+    const open = weightsOf({ ...setting(), causal: false }, n)[own][chosen];
+    return downwards(open, LEAST).filter(([, j]) => j > chosen);
+  }
+  /** What each head brings to the colour, and the colour. */
   const joined = (out) => [
-    ...out.flatMap((x, head) => [...(head ? [" + "] : []), swatch(css(part(out, head))), " ", el("small", {}, vector([x]))]),
-    " = ", swatch(css(out)), " ", el("small", {}, vector(out)),
+    ...out.flatMap((x, head) => [...(head ? [", "] : []), swatch(part(out, head)), " ", el("small", {}, vector([x]).slice(1, -1))]),
+    " → ", swatch(css(out)), " ", el("small", {}, vector(out)),
   ];
-  const slice = (value, own) => (weights.length > 1 ? [value[own]] : value);
-  /** What a head sees of a colour. */
-  const part = (value, own) => (weights.length > 1 ? value.map((x, c) => (c === own ? x : 0)) : value);
+  const slice = (value, own) => (several() ? [value[own]] : value);
+  /** What a head sees of a colour: the more of its own, the stronger. */
+  const part = (value, own) => (several() ? `rgb(${HUES[own]} / ${value[own].toFixed(3)})` : css(value));
 
   function settle() {
-    const arrived = now();
+    const arrived = weightsOf(setting(), n);
     const moves = model.get("rule") !== drawnRule || model.get("causal") !== drawnCausal;
     [drawnRule, drawnCausal] = [model.get("rule"), model.get("causal")];
+    // A finger that chose a word, and then a link another, points at the first no longer.
+    if (model.get("word") !== drawnWord) [drawnWord, pointed, lit] = [model.get("word"), null, null];
     const from = weights;
     ways = moves && !still.matches ? { from, to: arrived, since: performance.now() } : null;
     if (ways) requestAnimationFrame(step);
@@ -192,11 +219,10 @@ function render({ model, el: root }) {
     for (const [name, control] of Object.entries({ rule, head })) control.set(String(model.get(name)));
     causal.input.checked = model.get("causal");
     const attends = model.get("rule") === "attention";
-    const at = Number(model.get("tau").toString().replace("inf", "Infinity"));
+    const at = setting().tau;
     tau.set(positionOf(at), brief(at));
     tau.input.disabled = causal.input.disabled = !attends;
     rest(buttons[model.get("word")]);
-    arrows?.draw(weights.length > 1 ? Math.min(model.get("head"), weights.length - 1) : 0);
     draw();
   }
   /** Easing that starts and ends at rest. */
@@ -217,8 +243,9 @@ function plane(model, words, values, leave) {
   const n = words.length;
   const given = { q: model.get("q"), k: model.get("k") };
   let head = 0;
+  let word = model.get("word");
   let chosen = "query";
-  const rowOf = (vector) => head * n + (vector === "query" ? model.get("word") : Number(vector));
+  const rowOf = (vector) => head * n + (vector === "query" ? word : Number(vector));
   const traitOf = (vector) => (vector === "query" ? "q" : "k");
   const move = (vector, arrow) => {
     const [trait, row] = [traitOf(vector), rowOf(vector)];
@@ -255,7 +282,7 @@ function plane(model, words, values, leave) {
     svg("line", { x1: -REACH, x2: REACH, class: "hydra-axle" }), svg("line", { y1: -REACH, y2: REACH, class: "hydra-axle" }),
     ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
   );
-  const forbidden = (j) => model.get("causal") && j > model.get("word");
+  const forbidden = (j) => model.get("causal") && j > word;
   /** The score that an arrow is turned for: of the chosen key, or of the one that the query meets best. */
   function told() {
     const query = model.get("q")[rowOf("query")];
@@ -264,17 +291,18 @@ function plane(model, words, values, leave) {
     const best = Math.max(...scores.filter((_, at) => !forbidden(at)));
     const j = chosen === "query" ? scores.indexOf(best) : Number(chosen);
     const [[a, b], [c, d]] = [query, keys[j]].map((arrow) => arrow.map((x) => (x < 0 ? `(${brief(x)})` : brief(x))));
-    return `Score of ${words[model.get("word")]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `
+    return `Score of ${words[word]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `
       + `over √2: ${brief(scores[j] / Math.SQRT2)}.`
-      + (forbidden(j) ? ` “${words[j]}” is a later word, which “${words[model.get("word")]}” may not see.` : "");
+      + (forbidden(j) ? ` “${words[j]}” is a later word, which “${words[word]}” may not see.` : "");
   }
   function draw() {
     score.textContent = told();
     pick.select.value = chosen;
-    pick.select.options[0].textContent = `query of ${words[model.get("word")]}`;
+    pick.select.options[0].textContent = `query of ${words[word]}`;
     const [x, y] = model.get(traitOf(chosen))[rowOf(chosen)];
     axes[0].set(x);
     axes[1].set(y);
+    const taken = []; // by names and tips
     for (const [vector, { line, tip, name, handle }] of Object.entries(arrows)) {
       const arrow = model.get(traitOf(vector))[rowOf(vector)];
       line.setAttribute("x2", arrow[0]);
@@ -287,17 +315,27 @@ function plane(model, words, values, leave) {
       for (const mark of [line, tip, name]) {
         mark.classList.toggle("hydra-faint", vector !== "query" && forbidden(Number(vector)));
       }
-      name.textContent = vector === "query" ? `${words[model.get("word")]} asks` : words[Number(vector)];
-      // Beyond the tip, where no other arrow of this direction has its name; at an edge, where there is room.
-      const length = Math.hypot(...arrow) || 1;
+      name.textContent = vector === "query" ? `${words[word]} asks` : words[Number(vector)];
       const half = (LETTER * name.textContent.length) / 2;
-      const edge = REACH - half - 0.15; // a little off the frame
-      let [right, up] = [0.4 + half, 0.55].map((by, c) => arrow[c] * (1 + by / length));
-      if (Math.abs(right) > edge) [right, up] = [Math.sign(arrow[0]) * edge, arrow[1] + (arrow[1] < 0 ? -0.55 : 0.55)];
-      if (Math.abs(up) > REACH - 0.3) [right, up] = [arrow[0] + (arrow[0] < 0 ? 1 : -1) * (half + 0.5), arrow[1]];
+      const spots = around(arrow, half);
+      // The keys have their names by now: that of the query stands where it covers none of them.
+      const free = (spot) => Math.min(...taken.map(({ at, wide, tall }) =>
+        Math.max(Math.abs(spot[0] - at[0]) - half - wide, Math.abs(spot[1] - at[1]) - tall)));
+      const [right, up] = vector === "query"
+        ? spots.find((spot) => free(spot) > 0) ?? spots.reduce((best, spot) => (free(spot) > free(best) ? spot : best)) : spots[0];
+      taken.push({ at: [right, up], wide: half, tall: 0.7 }, { at: arrow, wide: 0.2, tall: 0.5 });
       name.setAttribute("x", right.toFixed(2));
       name.setAttribute("y", (-up).toFixed(2));
     }
+  }
+  /** Where a name may stand: beyond the tip, where no other arrow of this direction has its name; else beside it. */
+  function around([x, y], half) {
+    const length = Math.hypot(x, y) || 1;
+    const beside = 0.4 + half;
+    const spots = [[x * (1 + beside / length), y * (1 + 0.55 / length)],
+      [x, y + 0.65], [x, y - 0.65], [x + beside, y], [x - beside, y], [x, y + 1.2], [x, y - 1.2]];
+    return spots.filter((spot) => Math.abs(spot[0]) <= REACH - half - 0.15 && Math.abs(spot[1]) <= REACH - 0.3
+      && (Math.abs(spot[0] - x) >= half || Math.abs(spot[1] - y) >= 0.5));
   }
   function reset() {
     chosen = "query";
@@ -313,13 +351,15 @@ function plane(model, words, values, leave) {
   root.addEventListener("pointerenter", leave);
   return {
     root,
-    draw: (own) => {
-      head = own;
+    draw: (own, row) => {
+      [head, word] = [own, row];
       draw();
     },
   };
 }
 
+/** Weights of at least `least` and where they stand, the largest first. */
+const downwards = (row, least) => row.map((w, j) => [w, j]).filter(([w]) => w >= least).sort(([a], [b]) => b - a);
 const short = (w) => (w >= 0.995 ? "1" : w.toFixed(2).replace(/^0/, ""));
 
 /** One size of both, of which the head that is shown is a part. */

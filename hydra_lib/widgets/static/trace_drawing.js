@@ -2,11 +2,12 @@ import { arc, LEAST, strokes } from "./sentence.js";
 import { brief, css, el, roving, svg, swatch } from "./ui.js";
 
 const TALL = 90; // of the arcs, in the units of their picture
-const NAMES = ["scores", "scaled scores", "masked scores", "weights", "weights"];
+const EMPTY = "var(--page)"; // what is dashed ends below it
+const NAMES = ["score", "scaled score", "masked score", "weight", "weight"];
 
 /** The book's drawing of one row: dashed while there are only scores, then as wide as each weight. */
 export function rowDrawing(words, values, choose) {
-  const outputs = words.map(() => swatch("transparent"));
+  const outputs = words.map(() => swatch(EMPTY));
   const buttons = words.map((word, i) => el("button", {
     type: "button", onclick: () => choose(i), onfocus: () => choose(i),
   }, word));
@@ -20,7 +21,7 @@ export function rowDrawing(words, values, choose) {
   outputs.forEach((output, i) => output.addEventListener("click", () => choose(i)));
   const root = el("div", {
     class: "hydra-words", style: `--words:${words.length}`, role: "group", "aria-label": "The words: each is a row of scores",
-  }, el("span", { class: "hydra-label" }, "output"), ...outputs, arcs, ...buttons, label, ...paints, ...numbers);
+  }, el("span", { class: "hydra-label" }, "output"), ...outputs, arcs, ...paints, ...buttons, ...numbers, label);
 
   /** Row `i` after `step` steps; `lit` is a key that is pointed at, or null. */
   function draw(i, lit, step, { scores, scaled, masked, weights, output }) {
@@ -28,7 +29,7 @@ export function rowDrawing(words, values, choose) {
     const known = step > 3;
     const drawn = (x) => (known ? x >= LEAST : x !== -Infinity);
     const pointing = lit !== null && drawn(row[lit]); // at an arc, and not where none is
-    label.textContent = `values, ${NAMES[step - 1]} of “${words[i]}”`;
+    label.textContent = `value, word, ${NAMES[step - 1]} for “${words[i]}”`;
     arcs.replaceChildren(...row.flatMap((x, j) => {
       if (!drawn(x)) return [];
       const path = (name, width) => svg("path", {
@@ -41,7 +42,7 @@ export function rowDrawing(words, values, choose) {
     }));
     words.forEach((word, j) => {
       buttons[j].setAttribute("aria-pressed", j === i);
-      outputs[j].style.setProperty("--paint", step === 5 ? css(output[j]) : "transparent");
+      outputs[j].style.setProperty("--paint", step === 5 ? css(output[j]) : EMPTY);
       outputs[j].classList.toggle("hydra-on", j === i);
       paints[j].classList.toggle("hydra-on", j === lit);
       numbers[j].textContent = brief(row[j]);

@@ -166,10 +166,11 @@ export function roving(rows) {
     button.addEventListener("focus", () => rest(button));
     button.addEventListener("keydown", (event) => {
       const step = STEPS_OF_KEY[event.key];
-      if (!step) return;
+      const end = { Home: row[0], End: row.at(-1) }[event.key];
+      if (!step && !end) return;
       event.preventDefault();
       event.stopPropagation();
-      rows[i + step[0]]?.[j + step[1]]?.focus();
+      (end ?? rows[i + step[0]]?.[j + step[1]])?.focus();
     });
   }));
   rest(rows[0][0]);
