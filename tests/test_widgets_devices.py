@@ -309,6 +309,13 @@ def test_what_does_not_divide_is_told_and_can_be_undone(widget_page):
     drawn = page.locator(".hydra-stale")
     expect(drawn).to_have_count(0)
     page.get_by_label("Ranks").press("End")
+    page.get_by_label("n_heads").fill("1")
+    press(page, "Enter")  # the slider leads away from what does not divide, whatever divides
+    expect(problem).to_have_text("ranks must divide n_heads: got n_heads=1 on 4 ranks; these do: 1")
+    page.get_by_label("Ranks").focus()
+    press(page, "ArrowLeft")
+    expect(problem).to_have_text("")
+    expect(page.locator(".hydra-summary")).to_contain_text("1 rank, 1 head each")
     page.get_by_label("n_heads").fill("6")
     press(page, "Enter")  # what was drawn stays, in grey
     expect(problem).to_have_text(re.compile("^n_heads must divide d_model"))
@@ -337,6 +344,8 @@ def test_the_bar_is_as_long_as_the_time(widget_page, setting, whole, told, ticks
     length = bar.evaluate("e => parseFloat(e.style.getPropertyValue('--whole'))")
     assert length == pytest.approx(whole, rel=5e-3)
     expect(page.get_by_text(told)).to_be_visible()
+    share = "> 99.9 %" if "longer" in told else "68.8 %"  # all but a little is not all
+    expect(page.locator(".hydra-summary")).to_contain_text(f"{share} of it to send")
     labels = page.locator(".hydra-plot text").all_text_contents()
     assert labels[-len(ticks) :] == ticks  # each number of ranks that divides the heads
     assert "0" not in labels  # an axis of logarithms has none

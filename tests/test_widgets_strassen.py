@@ -288,7 +288,7 @@ def expect_setting(page, name, product, levels=1, addition=1):
     power = "".join(RAISED[int(digit)] for digit in str(levels))
     tally = page.locator(".hydra-tally")
     expect(tally.locator("caption")).to_have_text(
-        f"Operations on numbers, n = 2{power} = {n:,}, in the cost a + counts {addition:g}"
+        f"Operations on numbers, n = 2{power} = {n:,}; in the cost an addition counts {addition:g}"
     )
     expect(tally.locator("thead th")).to_have_text([AUTHORS[name], "triple loop"])
     own, loop = algorithm.counts(levels), (n**3, n**3 - n**2)
@@ -325,7 +325,10 @@ def expect_setting(page, name, product, levels=1, addition=1):
     expect(saving).to_contain_text(end)
     left = 100 * (rank / 8) ** levels
     expect(page.locator(".hydra-eighths figcaption")).to_have_text(
-        re.compile(rf"left: {re.escape(f'{left:.3g}')}\s% of the square")
+        re.compile(
+            rf"left: {re.escape(f'{left:.3g}')}\s% of the square"
+            rf"{'; below level 4 as a shade' if levels > 4 else ''}$"
+        )
     )
 
     # All of this has been waited for above.

@@ -49,7 +49,8 @@ function render({ model, el: root }) {
   return follow(model, ["d_model", "n_heads", "T", "ranks", "rate", "bandwidth"], () => {
     const [dModel, heads, T, P] = ["d_model", "n_heads", "T", "ranks"].map((trait) => model.get(trait));
     const [rate, bandwidth] = [1e12 * model.get("rate"), 1e9 * model.get("bandwidth")];
-    counts = divisors(heads);
+    // A number that does not divide keeps a place, so that the slider leads away from it.
+    counts = [...new Set([...divisors(heads), P])].sort((a, b) => a - b);
     ranks.input.max = counts.length - 1;
     ranks.set(nearest(counts, P), String(P));
     tokens.set(nearest(TOKENS, T), grouped(T));
@@ -66,7 +67,7 @@ function render({ model, el: root }) {
     }
     const cost = headsOverRanks(dModel, T, P);
     const time = seconds(cost, rate, bandwidth);
-    const percent = `${brief(100 * time.share)} %`;
+    const percent = time.share > 0.9995 && time.share < 1 ? "> 99.9 %" : `${brief(100 * time.share)} %`;
     caption.textContent = `${grouped(heads)} heads on ${many(P, "rank")}, apart until Wₒ`;
     machines.replaceChildren(...cards(P, heads));
     sum.textContent = P === 1 ? "the sum over heads; nothing to send"

@@ -113,8 +113,8 @@ function render({ model, el: root }) {
     eighths.draw(rank, levels, share);
     const ratios = Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, addition));
     chart.draw(ratios, Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, 0)), levels);
-    counted.root.caption.textContent = `Operations on numbers, n = 2${raised(levels)} = ${commas(n)}, `
-      + `in the cost a + counts ${number(addition)}`;
+    counted.root.caption.textContent = `Operations on numbers, n = 2${raised(levels)} = ${commas(n)}; `
+      + `in the cost an addition counts ${number(addition)}`;
     counted.root.querySelector("thead th").textContent = author;
     [counts, loop].forEach((both, column) =>
       [...both, both[0] + addition * both[1]].forEach((count, row) => {
@@ -166,7 +166,7 @@ function work() {
     svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" }, svg("rect", { width: 1, height: 1, class: "hydra-saved" }), path));
   const draw = (rank, levels, share) => {
     const drawn = Math.min(levels, DRAWN);
-    caption.textContent = `multiplications left: ${brief(100 * share)}\u00a0% of the square`;
+    caption.textContent = `multiplications left: ${brief(100 * share)}\u00a0% of the square${levels > drawn ? `; below level ${drawn} as a shade` : ""}`;
     const gap = 0.004 * (levels > 0) * (drawn < 3);
     path.setAttribute("d", kept(rank, drawn).map(([x, y, w, h]) =>
       `M${x + gap} ${y + gap}h${w - 2 * gap}v${h - 2 * gap}h${2 * gap - w}z`).join(""));
