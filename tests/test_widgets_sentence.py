@@ -295,6 +295,29 @@ def test_what_a_finger_touched_stays_lit(widget_page):
 
 
 @browser
+def test_an_arc_under_the_pointer_is_lit_at_once_and_for_good(widget_page):
+    """Each time it is drawn it is drawn anew, below a pointer that rests."""
+    page = widget_page(SentenceWidget())
+    page.evaluate(
+        """() => {
+            window.draws = 0;
+            const arcs = document.querySelector(".hydra-arcs");
+            new MutationObserver(() => window.draws += 1).observe(arcs, { childList: true });
+        }"""
+    )
+    x, y = middle(page.locator(".hydra-words > .hydra-swatch").nth(8))
+    page.mouse.move(x, y - 30)
+    lit = page.locator(".hydra-term.hydra-on")
+    expect(lit).to_contain_text("cat")
+    for _ in range(30):
+        drawn(page)
+    assert page.evaluate("draws") == 1
+    expect(lit).to_contain_text("cat")
+    page.mouse.move(x + 30, y - 30)
+    expect(lit).to_have_count(0)
+
+
+@browser
 def test_numbers_do_not_pass_through_weights_of_nobody(widget_page):
     page = widget_page(SentenceWidget())
     page.emulate_media(reduced_motion="no-preference")
@@ -460,11 +483,15 @@ def test_three_heads(widget_page):
     expect(page.locator(".hydra-equation")).to_contain_text(
         "side by side: .92, .79, .47 → (.92, .79, .47)"
     )
+    page.emulate_media(reduced_motion="no-preference")
     faint = page.locator(".hydra-paint[opacity='0.2'] + .hydra-target")
     expect(faint).not_to_have_count(0)
     faint.first.dispatch_event("click")  # an arc of another head shows that head
     expect(page.get_by_label("0: red")).to_be_checked()
-    follow(page, "#sentence.rule=mean")  # a rule has one head: it mixes the whole colour
+    page.get_by_label("2: blue").check()
+    follow(
+        page, "#sentence.head=2&sentence.rule=mean"
+    )  # a rule has one head: it mixes the whole colour
     expect(page.locator(".hydra-equation")).to_contain_text("it ≈ .20 × the (.80, .80, .78)")
 
 

@@ -57,7 +57,9 @@ function render({ model, el: root }) {
     viewBox: `0 0 ${100 * n} ${HEIGHT}`, preserveAspectRatio: "none", class: "hydra-arcs", "aria-hidden": "true",
   });
   // A finger that is lifted has not gone elsewhere: what it touched stays lit until it touches something else.
-  const leaving = (item, on) => item.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && on());
+  // Nor has a pointer whose arc was drawn anew below it.
+  const leaving = (item, on) => item.addEventListener("pointerleave", (event) =>
+    event.pointerType !== "touch" && item.isConnected && on());
   const cast = (items, on) => items.forEach((item, i) => item.addEventListener("pointerenter", () => on(i)));
   const light = (item, j) => {
     item.addEventListener("pointerenter", () => point(pointed, j));
@@ -90,7 +92,7 @@ function render({ model, el: root }) {
   });
 
   const sum = el("p", { class: `hydra-equation${may("causal") ? " hydra-longer" : ""}`, "aria-live": "polite" });
-  const arrows = may("arrows") ? plane(model, words, values, () => point(null, null)) : null;
+  const arrows = may("arrows") ? plane(model, words, values) : null;
   root.classList.add("hydra", "hydra-sentence");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" },
@@ -100,6 +102,7 @@ function render({ model, el: root }) {
       line, sum, matrix.root, ...(arrows ? [arrows.root] : [])),
   );
   leaving(root, () => point(null, null));
+  // Elsewhere nothing is pointed at; what is turned, too, is the query of the chosen word.
   root.addEventListener("pointerover", ({ target }) => {
     if (![line, sum, matrix.root].some((part) => part.contains(target))) point(null, null);
   });
@@ -139,8 +142,11 @@ function render({ model, el: root }) {
       return [path("hydra-casing", edge), path("hydra-paint", paint), target];
     })));
     const p = arrived[own][chosen];
-    const lost = cut(own, chosen);
-    arcs.prepend(...lost.map(([, j]) => svg("path", { d: arc(chosen, j, HEIGHT), class: "hydra-unweighed" })));
+    // What the mask takes, where the reader can lift it.
+    const cut = may("causal") && model.get("causal") && model.get("rule") === "attention"
+      ? weightsOf({ ...setting(), causal: false }, n)[own][chosen].map((w, j) => (j > chosen ? w : 0)) : [];
+    arcs.prepend(...downwards(cut, LEAST).map(([, j]) =>
+      svg("path", { d: arc(chosen, j, HEIGHT), class: "hydra-unweighed" })));
     const back = model.get("rule") !== "attention" || model.get("causal");
     const row = scores.length ? scoresOf(setting(), n)[own][chosen] : [];
     scores.forEach((item, j) => {
@@ -171,7 +177,7 @@ function render({ model, el: root }) {
     });
     if (several()) matrix.root.caption.textContent = `weights of head ${own}: a row for each output`;
     seen.forEach((dot, j) => dot.style.setProperty("--paint", part(values[j], own)));
-    tell(chosen, own, p, mixed(arrived, values)[chosen], lost.reduce((total, [w]) => total + w, 0));
+    tell(chosen, own, p, mixed(arrived, values)[chosen], cut.reduce((total, w) => total + w, 0));
     arrows?.draw(own, chosen);
   }
 
@@ -191,12 +197,6 @@ function render({ model, el: root }) {
       ...(lost < 0.005 ? [] : [el("br"), `Unmasked, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`]),
     );
   }
-  /** The weights that the mask which can be lifted takes from a row, with the words that would have had them. */
-  function cut(own, chosen) {
-    if (!may("causal") || !model.get("causal") || model.get("rule") !== "attention") return [];
-    const open = weightsOf({ ...setting(), causal: false }, n)[own][chosen];
-    return downwards(open, LEAST).filter(([, j]) => j > chosen);
-  }
   /** What each head brings to the colour, and the colour. */
   const joined = (out) => [
     ...out.flatMap((x, head) => [...(head ? [", "] : []), swatch(part(out, head)), " ", el("small", {}, vector([x]).slice(1, -1))]),
@@ -208,7 +208,7 @@ function render({ model, el: root }) {
 
   function settle() {
     const arrived = weightsOf(setting(), n);
-    const moves = model.get("rule") !== drawnRule || model.get("causal") !== drawnCausal;
+    const moves = (model.get("rule") !== drawnRule || model.get("causal") !== drawnCausal) && weights.length <= arrived.length;
     [drawnRule, drawnCausal] = [model.get("rule"), model.get("causal")];
     // A finger that chose a word, and then a link another, points at the first no longer.
     if (model.get("word") !== drawnWord) [drawnWord, pointed, lit] = [model.get("word"), null, null];
@@ -239,7 +239,7 @@ function render({ model, el: root }) {
 }
 
 /** The plane in which the arrows of queries and keys are turned by hand. */
-function plane(model, words, values, leave) {
+function plane(model, words, values) {
   const n = words.length;
   const given = { q: model.get("q"), k: model.get("k") };
   let head = 0;
@@ -347,8 +347,6 @@ function plane(model, words, values, leave) {
     el("p", { class: "hydra-note" }, "Drag an arrow: a key in the direction of the query answers. Faint: later words."),
     picture, score, pick.root, ...axes.map((axis) => axis.root),
     el("button", { type: "button", onclick: reset }, "reset"));
-  // What is turned is the query of the chosen word: no other stays lit meanwhile.
-  root.addEventListener("pointerenter", leave);
   return {
     root,
     draw: (own, row) => {
