@@ -57,9 +57,7 @@ function render({ model, el: root }) {
     viewBox: `0 0 ${100 * n} ${HEIGHT}`, preserveAspectRatio: "none", class: "hydra-arcs", "aria-hidden": "true",
   });
   // A finger that is lifted has not gone elsewhere: what it touched stays lit until it touches something else.
-  // Nor has a pointer whose arc was drawn anew below it.
-  const leaving = (item, on) => item.addEventListener("pointerleave", (event) =>
-    event.pointerType !== "touch" && item.isConnected && on());
+  const leaving = (item, on) => item.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && on());
   const cast = (items, on) => items.forEach((item, i) => item.addEventListener("pointerenter", () => on(i)));
   const light = (item, j) => {
     item.addEventListener("pointerenter", () => point(pointed, j));
