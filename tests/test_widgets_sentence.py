@@ -147,6 +147,18 @@ def test_dot_product():
     assert numbers(in_javascript("sentence.js", "m.dot(...c)", [[[2, 3], [5, -7]]])) == [-11]
 
 
+def test_heads_of_several_columns_are_merged_side_by_side():
+    values = [[1, 2, 3, 4], [5, 6, 7, 8]]
+    weights = [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]  # the second head takes from the other row
+    [merged] = numbers(in_javascript("sentence.js", "m.mixed(...c)", [[weights, values]]))
+    assert merged == [[1, 2, 7, 8], [5, 6, 3, 4]]
+
+
+def test_an_arc_is_as_wide_as_its_weight_within_an_edge():
+    widths = numbers(in_javascript("sentence.js", "m.strokes(c)", [0, 0.2, 1]))
+    assert widths == [[2.5, 1], [5.5, 4], [17.5, 16]]
+
+
 def test_an_arc_rises_from_its_value_into_its_output():
     pairs = [[i, j, aside] for i in range(7) for j in range(7) for aside in (0, 7)]
     paths = numbers(
