@@ -216,7 +216,7 @@ def test_drag_teach_and_saturate(widget_page):
     page.get_by_label("slept", exact=True).check()
     drawn(page)
     assert rows(page) == expected_rows(scores, 2)
-    expect(summary).to_contain_text("little left to learn")
+    expect(summary).to_contain_text("the mixture is all but there")
     page.get_by_role("button", name="even").click()
     drawn(page)
     assert rows(page) == expected_rows(torch.zeros(7, dtype=torch.float64), 2)
@@ -348,3 +348,11 @@ def test_columns_keep_their_places(widget_page, width):
     page.keyboard.press("End")  # pushes become ≈ 0, which is narrower
     expect(page.locator(".hydra-learning")).to_contain_text("≈ 0")
     assert places() == even
+
+
+@browser
+def test_a_score_that_rounds_to_zero_has_no_sign(widget_page):
+    page = widget_page(GradientWidget(scores=[-0.04, -0.06, 0, 0, 0, 0, 0]))
+    sliders = page.get_by_role("slider")
+    expect(sliders.nth(0)).to_have_attribute("aria-valuetext", "0.0")
+    expect(sliders.nth(1)).to_have_attribute("aria-valuetext", "−0.1")

@@ -111,7 +111,7 @@ function render({ model, el: root }) {
     paint(mix, output);
     paint(aim, values[model.get("target")]);
     words.forEach((_, j) => {
-      sliders[j].set(scores[j], scores[j].toFixed(1).replace("-", "−"));
+      sliders[j].set(scores[j], scores[j].toFixed(1).replace(/^-0\.0$/, "0.0").replace("-", "−"));
       const cells = rows.cells[j];
       cells[1].textContent = p[j].toFixed(3);
       heat(cells[1], p[j]);
@@ -175,7 +175,7 @@ function halved(losses) {
 
 /** Why a row hardly learns: it is there, or looks at one word, or at words that lie no nearer. */
 function whyNot(loss, largest) {
-  if (loss <= LEARNT) return "there is little left to learn.";
+  if (loss <= LEARNT) return "the mixture is all but there.";
   return largest > 0.95 ? "the row is sure, and wrong, and hardly learns."
     : "no word that the row looks at lies much further towards the target.";
 }

@@ -21,7 +21,13 @@ function render({ model, el: root }) {
   const n = words.length;
   const several = () => weights.length > 1;
   const may = (control) => model.get("controls").includes(control);
-  const choose = (word) => word !== model.get("word") && update(model, { word });
+  const choose = (word) => {
+    if (word === model.get("word")) return;
+    drawnWord = word;
+    update(model, { word });
+  };
+  // From there the arrow keys go on.
+  const pick = (word) => buttons[word].focus({ preventScroll: true });
 
   // What is pointed at, until the pointer leaves: a word, and a key that it takes from.
   let pointed = null;
@@ -65,7 +71,7 @@ function render({ model, el: root }) {
   };
   cast(buttons, (i) => point(i, null));
   cast(outputs, (i) => point(i, null));
-  outputs.forEach((item, i) => item.addEventListener("click", () => choose(i)));
+  outputs.forEach((item, i) => item.addEventListener("click", () => pick(i)));
   for (const items of [paints, shares, scores]) items.forEach(light);
   const line = el("div", { class: "hydra-words", role: "group", "aria-label": "The sentence: arrow keys go from word to word" },
     el("span", { class: "hydra-label" }, "output"), ...outputs,
@@ -84,7 +90,7 @@ function render({ model, el: root }) {
   matrix.root.classList.add("hydra-dense", "hydra-mixing");
   const mixes = matrix.cells.map((cells) => cells[n].appendChild(swatch(css([0, 0, 0]))));
   matrix.rows.forEach((tr, i) => {
-    tr.addEventListener("click", () => choose(i));
+    tr.addEventListener("click", () => pick(i));
     tr.addEventListener("pointerenter", () => point(i, null));
     matrix.cells[i].slice(0, n).forEach((cell, j) => cell.addEventListener("pointerenter", () => point(i, j)));
   });
@@ -99,7 +105,8 @@ function render({ model, el: root }) {
     el("div", { class: `hydra-panels${arrows ? " hydra-turned" : ""}` },
       line, sum, matrix.root, ...(arrows ? [arrows.root] : [])),
   );
-  leaving(root, () => point(null, null));
+  // What was passed on the way through the table is not what was chosen.
+  for (const part of [root, matrix.root]) leaving(part, () => point(null, null));
   // Elsewhere nothing is pointed at; what is turned, too, is the query of the chosen word.
   root.addEventListener("pointerover", ({ target }) => {
     if (![line, sum, matrix.root].some((part) => part.contains(target))) point(null, null);
@@ -175,12 +182,12 @@ function render({ model, el: root }) {
     });
     if (several()) matrix.root.caption.textContent = `weights of head ${own}: a row for each output`;
     seen.forEach((dot, j) => dot.style.setProperty("--paint", part(values[j], own)));
-    tell(chosen, own, p, mixed(arrived, values)[chosen], cut.reduce((total, w) => total + w, 0));
+    tell(chosen, own, p, mixed(arrived, values)[chosen], cut.length ? said(chosen, cut.reduce((total, w) => total + w, 0)) : "");
     arrows?.draw(own, chosen);
   }
 
   /** The sum that makes the chosen output, the largest terms first. */
-  function tell(chosen, own, p, out, lost) {
+  function tell(chosen, own, p, out, last) {
     const one = ([w, j]) => {
       const term = el("span", { class: `hydra-term${j === lit ? " hydra-on" : ""}` },
         `${short(w)} × `, swatch(part(values[j], own)), ` ${words[j]} `, el("small", {}, vector(slice(values[j], own))));
@@ -192,8 +199,13 @@ function render({ model, el: root }) {
       ...downwards(p, 0.005).flatMap((term, at) => [...(at ? [" + "] : []), one(term)]), " ",
       el("span", { class: "hydra-term hydra-total" }, "≈ ", swatch(part(out, own)), " ", el("small", {}, vector(slice(out, own)))),
       ...(several() ? [el("br"), "side by side: ", ...joined(out)] : []),
-      ...(lost < 0.005 ? [] : [el("br"), `Unmasked, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`]),
+      ...(last ? [el("br"), last] : []),
     );
+  }
+  /** What a mask has taken from a row. */
+  function said(chosen, lost) {
+    if (chosen === n - 1) return `“${words[chosen]}” is the last word: the mask takes nothing from it.`;
+    return lost < 0.005 ? "" : `Unmasked, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
   }
   /** What each head brings to the colour, and the colour. */
   const joined = (out) => [
@@ -208,7 +220,7 @@ function render({ model, el: root }) {
     const arrived = weightsOf(setting(), n);
     const moves = (model.get("rule") !== drawnRule || model.get("causal") !== drawnCausal) && weights.length <= arrived.length;
     [drawnRule, drawnCausal] = [model.get("rule"), model.get("causal")];
-    // A finger that chose a word, and then a link another, points at the first no longer.
+    // What a finger touched stays lit, but not when something else, a link, chooses a word.
     if (model.get("word") !== drawnWord) [drawnWord, pointed, lit] = [model.get("word"), null, null];
     const from = weights;
     ways = moves && !still.matches ? { from, to: arrived, since: performance.now() } : null;
