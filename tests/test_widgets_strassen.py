@@ -325,10 +325,7 @@ def expect_setting(page, name, product, levels=1, addition=1):
     expect(saving).to_contain_text(end)
     left = 100 * (rank / 8) ** levels
     expect(page.locator(".hydra-eighths figcaption")).to_have_text(
-        re.compile(
-            rf"left: {re.escape(f'{left:.3g}')}\s% of the square"
-            rf"{'; below level 4 as a shade' if levels > 4 else ''}$"
-        )
+        re.compile(rf"left: {re.escape(f'{left:.3g}')}\s% of the square")
     )
 
     # All of this has been waited for above.

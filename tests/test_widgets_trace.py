@@ -532,7 +532,7 @@ def test_the_row_is_drawn_after_each_step(widget_page):
 
 @browser
 def test_on_a_phone_the_steps_stand_together(widget_page):
-    """In three rows, with the sum in sight, and what is tapped at least 24 pixels a side."""
+    """Of each what it takes and makes, with the sum; what is tapped has 24 pixels a side."""
     widget = TraceWidget(
         [[2, 0, 0, 0], [2, 2, 0, 0], [0, 2, 0, 2]],
         [[1, 0, 1, 0], [0, 2, 0, 0], [1, 1, 0, 0]],
@@ -546,17 +546,39 @@ def test_on_a_phone_the_steps_stand_together(widget_page):
     # The page's own margins leave this much.
     page.evaluate("document.querySelector('[data-ready]').style.width = '328px'")
     drawn(page)
-    boxes = {name: table_of(page, name).bounding_box() for name in ORDER}
-    bottom = {name: round(box["y"] + box["height"]) for name, box in boxes.items()}
-    for together in (("q", "kT"), ("scores", "scaled", "masked"), ("weights", "v")):
-        assert len({bottom[name] for name in together}) == 1, together
-        left = [boxes[name]["x"] for name in together]
-        assert left == sorted(left)
-    assert bottom["weights"] - boxes["kT"]["y"] < 500
-    for name in ORDER:
-        for button in table_of(page, name).get_by_role("button").all():
-            box = button.bounding_box()
-            assert min(box["width"], box["height"]) >= 24, name
+    steps = {
+        "1 compare": ["q", "kT", "scores"],
+        "2 scale": ["scores", "scaled"],
+        "3 mask": ["scaled", "masked"],
+        "4 normalize": ["masked", "weights"],
+        "5 mix": ["weights", "v", "output"],
+    }
+    heights = set()
+    for step, shown in steps.items():
+        page.get_by_role("radio", name=step).check()
+        drawn(page)
+        assert [name for name in ORDER if table_of(page, name).is_visible()] == shown
+        boxes = [table_of(page, name).bounding_box() for name in shown]
+        assert round(boxes[0]["y"] + boxes[0]["height"]) == round(
+            boxes[1]["y"] + boxes[1]["height"]
+        )
+        assert boxes[0]["x"] + boxes[0]["width"] < boxes[1]["x"]
+        signs = [
+            table_of(page, name).evaluate("one => getComputedStyle(one, '::before').content")
+            for name in shown
+        ]
+        assert signs[0] == "none"
+        assert "none" not in signs[1:]
+        heads = table_of(page, shown[0]).locator("tbody th")  # the first says whose rows they are
+        expect(heads).to_have_text(list(sentence.WORDS[:3]))
+        assert float(heads.first.evaluate("one => parseFloat(getComputedStyle(one).fontSize)")) > 9
+        for name in shown:
+            for button in table_of(page, name).get_by_role("button").all():
+                box = button.bounding_box()
+                assert min(box["width"], box["height"]) >= 24, name
+        heights.add(page.locator("[data-ready=trace]").bounding_box()["height"])
+    assert len(heights) == 1
+    assert heights.pop() < 820
     for name in ("v", "output"):  # of colours
         heads = table_of(page, name).locator("thead th")
         expect(heads).to_have_text(["red", "green", "blue"])

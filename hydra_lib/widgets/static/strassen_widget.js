@@ -166,7 +166,7 @@ function work() {
     svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" }, svg("rect", { width: 1, height: 1, class: "hydra-saved" }), path));
   const draw = (rank, levels, share) => {
     const drawn = Math.min(levels, DRAWN);
-    caption.textContent = `multiplications left: ${brief(100 * share)}\u00a0% of the square${levels > drawn ? `; below level ${drawn} as a shade` : ""}`;
+    caption.textContent = `multiplications left: ${brief(100 * share)}\u00a0% of the square`;
     const gap = 0.004 * (levels > 0) * (drawn < 3);
     path.setAttribute("d", kept(rank, drawn).map(([x, y, w, h]) =>
       `M${x + gap} ${y + gap}h${w - 2 * gap}v${h - 2 * gap}h${2 * gap - w}z`).join(""));

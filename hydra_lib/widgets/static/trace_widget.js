@@ -43,6 +43,7 @@ const COLUMNS = ["kT", "scores", "scaled", "masked", "weights"];
 // Tables that on a phone stand beside one whose rows are the same positions: its names serve both.
 const BESIDE = ["scaled", "masked", "v"];
 const FIT = 3; // columns of each, for them to stand there
+const GIVEN = { q: 1, kT: 1, v: 5 }; // the steps that take what no step makes
 const BEGIN = ["scaled", "v"]; // with room, these begin a line: compare, then what is done to scores, then mix
 
 function render({ model, el: root }) {
@@ -125,7 +126,14 @@ function render({ model, el: root }) {
     done = Math.max(step, cell === "" ? 0 : stepOf(chosen.name));
     steps.set(String(done));
     next.textContent = done < VERBS.length ? "next step" : "begin again";
+    // On a phone only what the step takes and makes is shown: with the drawing it is one screen.
+    const { name: at } = parse(model.get("cell"));
+    const [, result] = VERBS[(stepOf(at) || GIVEN[at] || done) - 1];
+    const takes = { scores: ["q", "kT"], scaled: ["scores"], masked: ["scaled"], weights: [mask ? "masked" : "scaled"], output: ["weights", "v"] };
+    const seen = [...takes[result], result];
     for (const { name, root: grid, cells, dots, buttons, rest } of tables) {
+      grid.classList.toggle("hydra-resting", !seen.includes(name));
+      grid.classList.toggle("hydra-first", name === seen[0]);
       grid.querySelector("caption").textContent = captions[name];
       grid.classList.toggle("hydra-later", stepOf(name) > done);
       grid.classList.toggle("hydra-latest", stepOf(name) === done);
