@@ -216,7 +216,7 @@ def test_drag_teach_and_saturate(widget_page):
     page.get_by_label("slept", exact=True).check()
     drawn(page)
     assert rows(page) == expected_rows(scores, 2)
-    expect(summary).to_contain_text("the mixture is all but there")
+    expect(summary).to_contain_text("the mixture has all but reached its target")
     page.get_by_role("button", name="even").click()
     drawn(page)
     assert rows(page) == expected_rows(torch.zeros(7, dtype=torch.float64), 2)

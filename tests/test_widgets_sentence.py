@@ -385,6 +385,7 @@ def test_causal_and_temperature(widget_page):
     skipped = page.locator(".hydra-skipped")
     expect(skipped).to_have_count(0)
     assert shown(page) == expected_texts(attention(causal=False))
+    assert attention(causal=False)[1].min() > 0.05  # "cat" takes its paint from all, says chapter 2
     page.get_by_label("causal").check()
     drawn(page)
     expect(skipped).to_have_count(21)  # what is forbidden, not what is small

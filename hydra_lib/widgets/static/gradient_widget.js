@@ -175,7 +175,7 @@ function halved(losses) {
 
 /** Why a row hardly learns: it is there, or looks at one word, or at words that lie no nearer. */
 function whyNot(loss, largest) {
-  if (loss <= LEARNT) return "the mixture is all but there.";
+  if (loss <= LEARNT) return "the mixture has all but reached its target.";
   return largest > 0.95 ? "the row is sure, and wrong, and hardly learns."
     : "no word that the row looks at lies much further towards the target.";
 }

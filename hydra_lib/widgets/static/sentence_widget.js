@@ -44,6 +44,7 @@ function render({ model, el: root }) {
     const value = temperatureAt(position);
     update(model, { tau: value === Infinity ? "inf" : value });
   });
+  tau.root.classList.add("hydra-ended"); // by a class, as below
   tau.root.append(el("span", { class: "hydra-ends", "aria-hidden": "true" },
     el("span", {}, "the best alone"), el("span", {}, "1"), el("span", {}, "all alike")));
   const head = pills("Head", CHANNELS.map((channel, i) => [String(i), `${i}: ${channel}`]),
