@@ -10,7 +10,6 @@ import traitlets
 from playwright.sync_api import expect
 
 from hydra_lib.matmul.bilinear import BilinearAlgorithm
-from hydra_lib.matmul.counting import Tally, counted, triple_loop
 from hydra_lib.matmul.schemes import LADERMAN, STRASSEN, WINOGRAD, naive
 from hydra_lib.widgets import StrassenWidget
 from tests.conftest import (
@@ -20,7 +19,6 @@ from tests.conftest import (
     in_javascript,
     middle,
     numbers,
-    pull,
     swipe,
 )
 
@@ -73,28 +71,20 @@ def test_bad_products(setting, message):
         StrassenWidget(**setting)
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"algorithm": "laderman"},
-        {"levels": -1},
-        {"levels": 13},
-        {"addition": 4.5},
-        {"addition": -1},
-    ],
-)
-def test_bad_settings(setting):
-    (name,) = setting
-    with pytest.raises(traitlets.TraitError, match=name):
-        StrassenWidget(**setting)
+def test_bad_algorithm():
+    with pytest.raises(
+        traitlets.TraitError,
+        match="algorithm must be naive or strassen or winograd",
+    ):
+        StrassenWidget(algorithm="laderman")
 
 
 def test_settings_stay_checked():
-    widget = StrassenWidget(algorithm="naive", product=7, levels=12)
+    widget = StrassenWidget(algorithm="naive", product=7)
     with pytest.raises(ValueError, match="for strassen, got 7"):
         widget.algorithm = "strassen"
     widget = StrassenWidget()
-    assert (widget.algorithm, widget.product, widget.levels) == ("strassen", 0, 1)
+    assert (widget.algorithm, widget.product) == ("strassen", 0)
     widget.set_state({"algorithm": "naive", "product": 7})  # as a front end sends them, together
     assert widget.product == 7
 
@@ -179,38 +169,6 @@ def test_labels_by_hand():
     assert got == [["M₁ = (−A₁₁ − A₁₂)(−B₁₁)", "C₁₁ = −M₁", "₁₀", "¹²"]]
 
 
-def test_counts_are_the_library_s():
-    leaves = (1, 2, 3, 5)
-    cases = [(a, L, leaf) for a in ALGORITHMS.values() for L in range(13) for leaf in leaves]
-    cases += [(a, L, 3) for a in (LADERMAN, naive(2, 3, 5), naive(5, 1, 3)) for L in range(9)]
-    asked = [[sent(a), L, leaf] for a, L, leaf in cases]
-    got = numbers(in_javascript("bilinear.js", "m.operationCounts(...c)", asked))
-    for (algorithm, levels, leaf), counts in zip(cases, got, strict=True):
-        assert tuple(counts) == algorithm.counts(levels, leaf)
-        assert sum(counts) < 2**53
-    ones = [[sent(a)] for a in ALGORITHMS.values()]
-    got = numbers(in_javascript("bilinear.js", "m.operationCounts(...c, 12)", ones))
-    assert [tuple(counts) for counts in got] == [a.counts(12) for a in ALGORITHMS.values()]
-    others = [*ALGORITHMS.values(), LADERMAN, invent(random.Random(12))]
-    asked = [[sent(a)] for a in others]
-    written = numbers(in_javascript("bilinear.js", "m.writtenAdditions(...c)", asked))
-    assert [tuple(w) for w in written] == [a.additions(share=False) for a in others]
-    assert len({sum(map(abs, np.ravel(f))) for f in (others[-1].U, others[-1].V)}) == 2
-
-
-def test_triple_loop_counts():
-    levels = list(range(13))
-    got = numbers(in_javascript("bilinear.js", "m.tripleLoopCounts(c)", levels))
-    for L, result in zip(levels, got, strict=True):
-        n = 2**L
-        assert result == {"n": n, "counts": [n**3, n**3 - n**2]}
-        assert tuple(result["counts"]) == ALGORITHMS["naive"].counts(L)
-    for L, result in zip(range(4), got, strict=False):
-        a, tally = np.ones((2**L, 2**L), dtype=int), Tally()
-        triple_loop(counted(a, tally).tolist(), counted(a, tally).tolist())
-        assert result["counts"] == [tally.multiplications, tally.additions]
-
-
 @pytest.mark.parametrize("algorithm", [*ALGORITHMS.values(), LADERMAN, naive(2, 3, 5)])
 def test_what_is_painted_is_the_tensors_product(algorithm):
     (m, k, n), rank = algorithm.shape, algorithm.rank
@@ -235,41 +193,11 @@ def test_what_is_painted_is_the_tensors_product(algorithm):
     assert any(painted != wanted for painted, wanted in first)
 
 
-def test_the_area_that_is_kept_is_the_share_of_the_work():
-    cases = [(rank, levels) for rank in (7, 8) for levels in range(5)]
-    got = numbers(in_javascript("bilinear.js", "m.kept(...c)", cases))
-    side = 64  # every edge is a multiple of this part of the square
-    for (rank, levels), parts in zip(cases, got, strict=True):
-        assert len(parts) == rank**levels
-        board = np.zeros((side, side), dtype=int)
-        for part in parts:
-            x, y, width, height = (round(side * edge) for edge in part)
-            assert [x / side, y / side, width / side, height / side] == part
-            board[y : y + height, x : x + width] += 1
-        assert board.max() == 1  # none lies on another
-        assert board.mean() == (rank / 8) ** levels
-    assert got[cases.index((7, 1))][0] == [0, 0, 0.5, 0.25]
-    assert len({(w, h) for _, _, w, h in got[cases.index((7, 2))]} - {(1 / 8, 1 / 8)}) == 0
-
-
-def test_cost_ratios():
-    cases = [(a, L, c) for a in ALGORITHMS.values() for L in range(13) for c in (0, 0.25, 1, 4)]
-    asked = [[sent(a), L, c] for a, L, c in cases]
-    got = numbers(in_javascript("bilinear.js", "m.costRatio(...c)", asked))
-    for (algorithm, L, c), ratio in zip(cases, got, strict=True):
-        products, sums = algorithm.counts(L)
-        n = 2**L
-        assert ratio == pytest.approx((products + c * sums) / (n**3 + c * (n**3 - n**2)), rel=1e-12)
-    # By hand, Strassen once: 7 + 18 additions over 8 + 4.
-    by_hand = numbers(in_javascript("bilinear.js", "m.costRatio(...c)", [[sent(STRASSEN), 1, 1]]))
-    assert by_hand == [25 / 12]
-
-
 # --- controls -------------------------------------------------------------------------------------
 
 
-def expect_setting(page, name, product, levels=1, addition=1):
-    """The page shows what the tensors say of this product, and the library of this depth."""
+def expect_setting(page, name, product):
+    """The page shows what the tensors say of this product."""
     drawn(page)  # a button is pressed at once, and the rest is drawn in the next frame
     algorithm = ALGORITHMS[name]
     rank = algorithm.rank
@@ -278,57 +206,6 @@ def expect_setting(page, name, product, levels=1, addition=1):
     expect(products).to_have_count(rank)  # only those there are
     expect(products.nth(product)).to_be_checked()
 
-    n = 2**levels
-    expect(page.get_by_role("slider", name="Depth L")).to_have_attribute(
-        "aria-valuetext", str(levels)
-    )
-    expect(page.get_by_role("slider", name="An addition costs")).to_have_attribute(
-        "aria-valuetext", f"{addition:g} mult."
-    )
-    power = "".join(RAISED[int(digit)] for digit in str(levels))
-    tally = page.locator(".hydra-tally")
-    expect(tally.locator("caption")).to_have_text(
-        f"Operations on numbers, n = 2{power} = {n:,}; in the cost an addition counts {addition:g}"
-    )
-    expect(tally.locator("thead th")).to_have_text([AUTHORS[name], "triple loop"])
-    own, loop = algorithm.counts(levels), (n**3, n**3 - n**2)
-    costs = [products + addition * additions for products, additions in (own, loop)]
-    rows = [*zip(own, loop, strict=True), costs]
-    expect(tally.locator("tbody td")).to_have_text(
-        [f"{x:,.2f}".rstrip("0").rstrip(".") for row in rows for x in row]
-    )
-    a, b, c = algorithm.additions()
-    written = sum(algorithm.additions(share=False))
-    expect(page.locator(".hydra-note")).to_have_text(
-        f"The matrices are halved L times, down to numbers. A level takes {rank} products of "
-        f"blocks and {a + b + c} additions, {a} in A, {b} in B and {c} in C"
-        + (
-            f"; as written {written}, but a sum that comes up again is taken once."
-            if written != a + b + c
-            else "."
-        )
-    )
-    saving = page.locator(".hydra-saving")
-    expect(saving).to_contain_text(
-        f"Multiplications: {own[0]:,} of the triple loop's {n**3:,}, a share of (7/8){power} ="
-        if rank == 7
-        else f"Multiplications: {own[0]:,} of the triple loop's {n**3:,}, a share of (8/8){power} ="
-    )
-    share, ratio = (
-        float(re.search(rf"{before}(\d+(?:\.\d+)?)", saving.text_content())[1])
-        for before in (" = ", "Cost: ")
-    )
-    assert share == pytest.approx((rank / 8) ** levels, rel=5e-4)
-    assert ratio == pytest.approx(costs[0] / costs[1], rel=5e-4)
-    cheaper = [depth for depth in range(13) if costs_less(algorithm, depth, addition)]
-    end = f"less from L = {cheaper[0]} on." if cheaper else "at no depth up to 12 is it less."
-    expect(saving).to_contain_text(end)
-    left = 100 * (rank / 8) ** levels
-    expect(page.locator(".hydra-eighths figcaption")).to_have_text(
-        re.compile(rf"left: {re.escape(f'{left:.3g}')}\s% of the square")
-    )
-
-    # All of this has been waited for above.
     formula = plain(page.locator(".hydra-formula").text_content())
     assert formula.startswith(f"p{product + 1} = ")
     entering = {letter: np.zeros((2, 2), dtype=int) for letter in "ab"}
@@ -337,12 +214,6 @@ def expect_setting(page, name, product, levels=1, addition=1):
     assert np.array_equal(entering["a"], algorithm.U[product])
     assert np.array_equal(entering["b"], algorithm.V[product])
     expect_boards(page, algorithm, product)
-
-
-def costs_less(algorithm, levels, addition):
-    products, sums = algorithm.counts(levels)
-    n = 2**levels
-    return products + addition * sums < n**3 + addition * (n**3 - n**2)
 
 
 def expect_boards(page, algorithm, product):
@@ -354,6 +225,7 @@ def expect_boards(page, algorithm, product):
             heads: [...table.querySelectorAll("th")].map((head) => head.textContent),
             cells: [...table.querySelectorAll("tbody td")].map((cell) =>
                 [cell.textContent, ...cell.classList]),
+            labels: [...table.querySelectorAll("button")].map((one) => one.ariaLabel),
         }))"""
     )
     quarters = page.evaluate(
@@ -379,7 +251,8 @@ def expect_boards(page, algorithm, product):
         assert list(signs.values()) == algorithm.W[:, i, j].tolist()
         bold = {int(plain(term)[-1]) for term in board["strong"]}
         assert bold == {r for r, sign in signs.items() if sign and r <= product + 1}
-        assert [plain(head) for head in board["heads"]] == heads
+        named = heads[: 4 * (i == 0)] + heads[4:] * (j == 0)  # over the upper boards, at the left
+        assert [plain(head) for head in board["heads"]] == named
         sums, before = (
             np.einsum(
                 "ra,rb,r->ab",
@@ -394,6 +267,11 @@ def expect_boards(page, algorithm, product):
         assert board["cells"] == [
             painted(now, then) + ["hydra-wanted"] * int(f) + ["hydra-fresh"] * int(now != then)
             for now, then, f in zip(sums.ravel(), before.ravel(), framed.ravel(), strict=True)
+        ]
+        assert [plain(label) for label in board["labels"]] == [
+            f"{heads[4 + a]} {heads[b]} in c{i + 1}{j + 1}{', framed' if framed[a, b] else ''}: "
+            + plain(board["cells"][4 * a + b][0] or "0")
+            for a, b in np.ndindex(4, 4)
         ]
         right += int(((sums == 1) & (framed == 1)).sum())
         strays += int(((sums != 0) & (sums != framed)).sum())
@@ -422,12 +300,129 @@ def painted(times, before):
 
 
 @browser
-def test_a_touch_of_the_boards_paints_the_next(widget_page):
+def test_the_button_paints_the_next(widget_page):
     page = widget_page(StrassenWidget(product=4))
-    boards = page.locator(".hydra-boards")
+    button = page.get_by_role("button", name=re.compile("^(next product|begin again)$"))
     for product in (5, 6, 0, 1):
-        boards.click()
+        expect(button).to_have_text("begin again" if product == 0 else "next product")
+        button.click()
         expect_setting(page, "strassen", product)
+    page.get_by_role("radio", name="naive").click()
+    for product in (2, 3, 4, 5, 6, 7, 0):
+        expect(button).to_have_text("begin again" if product == 0 else "next product")
+        button.click()
+        expect_setting(page, "naive", product)
+
+
+@browser
+def test_controls_by_keyboard(widget_page):
+    page = widget_page(StrassenWidget())
+    expect_setting(page, "strassen", 0)
+    page.get_by_role("radio", name="Strassen 1969").focus()
+    page.keyboard.press("ArrowLeft")
+    expect_setting(page, "naive", 0)
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowLeft")  # from the first to the last
+    expect_setting(page, "naive", 7)
+    page.keyboard.press("ArrowLeft")
+    expect_setting(page, "naive", 6)
+    page.keyboard.press("ArrowRight")
+    expect_setting(page, "naive", 7)
+    page.get_by_role("radio", name="naive").focus()
+    page.keyboard.press("ArrowLeft")
+    expect_setting(page, "winograd", 6)  # which has no eighth product
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect_setting(page, "winograd", 0)
+
+
+# --- a cell and what entered it -------------------------------------------------------------------
+
+
+def story(algorithm, product, at, a, b):
+    """What the page says of a cell, from the tensors."""
+    (i, j), (x, p), (q, y) = PLACES[at], PLACES[a], PLACES[b]
+    signs = algorithm.U[:, x, p] * algorithm.V[:, q, y] * algorithm.W[:, i, j]
+    low = [LOWERED[n + 1] for n in range(8)]
+    entry, quarter = f"A{low[x]}{low[p]}\xa0B{low[q]}{low[y]}", f"C{low[i]}{low[j]}"
+    if not signs.any():
+        return f"{entry} is in none of the products that make {quarter}.", []
+    terms = [
+        (r, f"{'+' if sign > 0 else '−'}\xa0from\xa0M{low[r]}")
+        for r, sign in enumerate(signs)
+        if sign
+    ]
+    end = "one +, as the frame asks" if (x, p, y) == (i, q, j) else "nothing is left"
+    assert signs.sum() == ((x, p, y) == (i, q, j))
+    told = f"{entry} in {quarter}: {', '.join(term for _, term in terms)}; in the end {end}."
+    return told, [term for r, term in terms if r <= product]
+
+
+def cell(page, at, a, b):
+    return page.locator(".hydra-board").nth(at).locator("button").nth(4 * a + b)
+
+
+def expect_told(page, name, product, at, a, b):
+    told, done = story(ALGORITHMS[name], product, at, a, b)
+    line = page.locator(".hydra-summary").last
+    expect(line).to_have_text(told)
+    expect(line.locator("strong")).to_have_text(done)
+    expect(page.locator(".hydra-asked")).to_have_count(1)
+    assert cell(page, at, a, b).evaluate("button => button.classList.contains('hydra-asked')")
+
+
+@browser
+@pytest.mark.parametrize(("name", "product"), [("strassen", 4), ("winograd", 6), ("naive", 0)])
+def test_every_cell_says_what_entered_it(widget_page, name, product):
+    page = widget_page(StrassenWidget(algorithm=name, product=product))
+    for at in range(4):
+        for a in range(4):
+            for b in range(4):
+                cell(page, at, a, b).focus()
+                expect_told(page, name, product, at, a, b)
+
+
+def test_a_cell_s_story_by_hand():
+    assert story(STRASSEN, 0, 0, 0, 3) == (
+        "A₁₁\xa0B₂₂ in C₁₁: +\xa0from\xa0M₁, −\xa0from\xa0M₅; in the end nothing is left.",
+        ["+\xa0from\xa0M₁"],
+    )
+    expression = "m.history(c[0], ...c[1])"
+    asked = [[sent(STRASSEN), [0, 0, 0, 3]], [sent(STRASSEN), [1, 1, 3, 3]]]
+    first, second = numbers(in_javascript("bilinear.js", expression, asked))
+    assert first == [{"product": 0, "sign": "+"}, {"product": 4, "sign": "−"}]
+    assert second == [{"product": 0, "sign": "+"}]
+
+
+@browser
+def test_a_cell_by_mouse_finger_and_key(widget_page):
+    page = widget_page(StrassenWidget(product=4))
+    line = page.locator(".hydra-summary").last
+    asks = "Point at a cell, or press it: which products enter it?"
+    expect(line).to_have_text(asks)
+    cell(page, 0, 0, 3).hover()
+    expect_told(page, "strassen", 4, 0, 0, 3)
+    page.mouse.move(0, 0)
+    expect(line).to_have_text(asks)  # what is only passed on the way is not chosen
+    expect(page.locator(".hydra-asked")).to_have_count(0)
+    cell(page, 0, 3, 3).click()
+    cell(page, 2, 1, 1).hover()
+    expect_told(page, "strassen", 4, 2, 1, 1)
+    page.mouse.move(0, 0)
+    expect_told(page, "strassen", 4, 0, 3, 3)
+    # The cells are one square of eight by eight for the keys.
+    page.keyboard.press("ArrowRight")
+    expect_told(page, "strassen", 4, 1, 3, 0)
+    page.keyboard.press("ArrowDown")
+    expect_told(page, "strassen", 4, 3, 0, 0)
+    page.keyboard.press("ArrowLeft")
+    expect_told(page, "strassen", 4, 2, 0, 3)
+    x, y = middle(cell(page, 0, 0, 0))
+    swipe(page, (x, y), (x, y))
+    expect_told(page, "strassen", 4, 0, 0, 0)
+    page.get_by_role("radio", name="M₁", exact=True).click()
+    expect_told(page, "strassen", 0, 0, 0, 0)
 
 
 @browser
@@ -449,132 +444,9 @@ def test_what_is_painted_to_its_end_stays_so(widget_page):
 
 
 @browser
-def test_controls_by_keyboard(widget_page):
-    page = widget_page(StrassenWidget())
-    expect_setting(page, "strassen", 0)
-    page.get_by_role("radio", name="Strassen 1969").focus()
-    page.keyboard.press("ArrowLeft")
-    expect_setting(page, "naive", 0)
-    page.keyboard.press("Tab")
-    page.keyboard.press("ArrowLeft")  # from the first to the last
-    expect_setting(page, "naive", 7)
-    page.keyboard.press("ArrowLeft")
-    expect_setting(page, "naive", 6)
-    page.keyboard.press("ArrowRight")
-    expect_setting(page, "naive", 7)
-    page.keyboard.press("Tab")
-    page.keyboard.press("End")
-    expect_setting(page, "naive", 7, 12)
-    page.keyboard.press("Tab")
-    page.keyboard.press("ArrowRight")
-    expect_setting(page, "naive", 7, 12, 1.25)
-    page.get_by_role("radio", name="naive").focus()
-    page.keyboard.press("ArrowLeft")
-    expect_setting(page, "winograd", 6, 12, 1.25)  # which has no eighth product
-    page.get_by_role("slider", name="Depth L").focus()
-    page.keyboard.press("Home")
-    expect_setting(page, "winograd", 6, 0, 1.25)
-
-
-@browser
-def test_sliders_by_mouse_and_the_link_they_make(widget_page):
-    page = widget_page(StrassenWidget(algorithm="winograd", product=2, levels=5))
-    expect_setting(page, "winograd", 2, 5)
-    for label, share, setting in (
-        ("Depth L", 1, (12, 1)),
-        ("An addition costs", 1, (12, 4)),
-        ("Depth L", 0, (0, 4)),
-        ("An addition costs", 0, (0, 0)),
-        ("Depth L", 0.5, (6, 0)),
-        ("An addition costs", 0.5, (6, 2)),
-    ):
-        box = page.get_by_role("slider", name=label).bounding_box()
-        middle = box["y"] + box["height"] / 2
-        page.mouse.move(box["x"] + box["width"] / 3, middle)
-        page.mouse.down()
-        page.mouse.move(box["x"] + share * box["width"], middle, steps=4)
-        page.mouse.up()
-        expect_setting(page, "winograd", 2, *setting)
-    page.get_by_role("radio", name="Strassen 1969").click()
-    expect_setting(page, "strassen", 2, 6, 2)
-    page.wait_for_url("**#strassen.addition=2&strassen.algorithm=strassen&strassen.levels=6")
-    page.reload()
-    page.wait_for_selector("[data-ready=strassen]")
-    expect_setting(page, "strassen", 2, 6, 2)
-
-
-@browser
-def test_every_depth(widget_page):
-    page = widget_page(StrassenWidget(levels=0))
-    page.get_by_role("slider", name="Depth L").focus()
-    for levels in range(13):
-        expect_setting(page, "strassen", 0, levels)
-        # The square's ink is the share, drawn as far as it can be seen, and shaded beyond.
-        drawn, faint = page.evaluate(
-            """(() => {
-                const path = document.querySelector(".hydra-work");
-                return [path.getAttribute("d").split("M").length - 1, Number(path.style.opacity)];
-            })()"""
-        )
-        assert drawn == 7 ** min(levels, 4)
-        assert faint == pytest.approx((7 / 8) ** max(0, levels - 4), abs=1e-4)
-        page.keyboard.press("ArrowRight")
-
-
-@browser
-def test_the_curve_is_the_costs_and_the_dot_stands_on_it(widget_page):
-    page = widget_page(StrassenWidget(levels=7, addition=2))
-    read = """(() => {
-        const heights = (kind) => document.querySelector(`.hydra-plot ${kind}`)
-            .getAttribute("points").split(" ").map((point) => Number(point.split(",")[1]));
-        const dot = document.querySelector(".hydra-plot circle");
-        const grid = [...document.querySelectorAll(".hydra-plot :is(.hydra-grid, .hydra-base)")]
-            .map((line) => Number(line.getAttribute("y1")));
-        const marks = [...document.querySelectorAll(".hydra-plot text[text-anchor=end]")]
-            .map((text) => Number(text.textContent));
-        return {cost: heights(".hydra-line"), products: heights(".hydra-rule"),
-                dot: ["cx", "cy"].map((at) => Number(dot.getAttribute(at))), grid, marks};
-    })()"""
-    seen = page.evaluate(read)
-    # Two marks of the axis give the scale.
-    low, high = seen["marks"].index(0.2), seen["marks"].index(2)
-    slope = (np.log(2) - np.log(0.2)) / (seen["grid"][high] - seen["grid"][low])
-    value = {
-        kind: [float(np.exp(np.log(0.2) + slope * (y - seen["grid"][low]))) for y in seen[kind]]
-        for kind in ("cost", "products")
-    }
-    for levels in range(13):
-        n = 2**levels
-        products, sums = STRASSEN.counts(levels)
-        exact = (products + 2 * sums) / (n**3 + 2 * (n**3 - n**2))
-        assert value["cost"][levels] == pytest.approx(exact, rel=5e-3)
-        assert value["products"][levels] == pytest.approx((7 / 8) ** levels, rel=5e-3)
-    assert seen["dot"][1] == pytest.approx(seen["cost"][7], abs=0.1)
-
-
-@browser
-def test_the_dot_is_dragged_from_depth_to_depth(widget_page):
-    page = widget_page(StrassenWidget(levels=5))
-    handle = page.locator(".hydra-plot .hydra-handle")
-    before = middle(handle)[0]
-    pull(page, handle, 1000)
-    expect_setting(page, "strassen", 0, 12)
-    level = (middle(handle)[0] - before) / 7
-    pull(page, handle, -0.4 * level)
-    expect_setting(page, "strassen", 0, 12)
-    pull(page, handle, -2.6 * level)
-    expect_setting(page, "strassen", 0, 9)
-    pull(page, handle, -1000)
-    expect_setting(page, "strassen", 0, 0)
-    x, y = middle(handle)
-    assert swipe(page, (x, y), (x + 3.2 * level, y)) == 0
-    expect_setting(page, "strassen", 0, 3)
-
-
-@browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_signs_have_colours_of_their_own_and_the_page_is_narrow(widget_page, scheme):
-    setting = {"algorithm": "winograd", "product": 5, "levels": 12}
+    setting = {"algorithm": "winograd", "product": 5}
     page = widget_page(StrassenWidget(**setting), width=360, scheme=scheme)
     page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", scheme)
     colours = {
@@ -594,9 +466,9 @@ def test_signs_have_colours_of_their_own_and_the_page_is_narrow(widget_page, sch
 
 @browser
 def test_links(widget_page):
-    asked = "#strassen.algorithm=naive&strassen.product=7&strassen.levels=0"
+    asked = "#strassen.algorithm=naive&strassen.product=7"
     page = widget_page(StrassenWidget(), fragment=asked)
-    expect_setting(page, "naive", 7, 0)
+    expect_setting(page, "naive", 7)
     expect(page.locator("[data-ready=strassen] > .hydra-problem")).to_have_text("")
     follow(page, "#strassen.product=7")
     expect(page.locator(".hydra-summary").first).to_contain_text(
@@ -617,11 +489,7 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
         "product=-1",
         "product=0.5",
         "product=x",
-        "levels=13",
-        "levels=-1",
-        "levels=1.5",
-        "addition=4.5",
-        "addition=-1",
+        "levels=1",
         "algorithms=1",
         "name=x",
     ]:

@@ -32,7 +32,7 @@ STATIC = "hydra_lib/widgets/static"
 # The tests of a file that is not named after its widget: tests/test_widgets_….py
 TESTS = {
     "attention.js": ["trace"],
-    "bilinear.js": ["strassen"],
+    "bilinear.js": ["strassen", "recursion"],
     "boltzmann.js": ["temperature"],
     "chart.js": ["explorer"],
     "costs.js": ["devices"],

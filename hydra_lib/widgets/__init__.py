@@ -17,6 +17,7 @@ from hydra_lib.widgets.head_viewer import HeadViewerWidget
 from hydra_lib.widgets.mask import MaskWidget
 from hydra_lib.widgets.missing_wait import MissingWaitWidget
 from hydra_lib.widgets.pieces import PiecesWidget
+from hydra_lib.widgets.recursion import RecursionWidget
 from hydra_lib.widgets.rivals import RivalsWidget
 from hydra_lib.widgets.scaling import ScalingWidget
 from hydra_lib.widgets.sentence import SentenceWidget
@@ -40,6 +41,7 @@ __all__ = [
     "MaskWidget",
     "MissingWaitWidget",
     "PiecesWidget",
+    "RecursionWidget",
     "RivalsWidget",
     "ScalingWidget",
     "SentenceWidget",

@@ -1,4 +1,4 @@
-"""The widget of seven products for eight; its arithmetic is ``static/bilinear.js``."""
+"""The boards of seven products for eight; its arithmetic is ``static/bilinear.js``."""
 
 import traitlets
 
@@ -28,11 +28,7 @@ class StrassenWidget(Widget):
     """Paint the 64 cells of a 2 × 2 algorithm product by product, until the strays have cancelled.
 
     ``algorithm`` is one of naive, strassen, winograd; ``product``, counted from 0, is the last one
-    painted; ``levels`` is the depth of the recursion that is counted, from 0 to 12, for matrices
-    of side 2^levels; ``addition`` is what an addition costs, in multiplications, from 0 to 4.
-
-    Raises ValueError for a product that the algorithm does not have, and for any other setting
-    outside these ranges.
+    painted. Raises ValueError for a product that the algorithm does not have.
     """
 
     _esm = bundle("strassen_widget.js")
@@ -40,8 +36,6 @@ class StrassenWidget(Widget):
     algorithms = traitlets.Dict(FACTORS, read_only=True).tag(sync=True)
     algorithm = Setting("strassen", options=tuple(FACTORS))
     product = Setting(0, low=0, high=MOST_PRODUCTS - 1, whole=True)
-    levels = Setting(1, low=0, high=12, whole=True)
-    addition = Setting(1, low=0, high=4)
 
     @traitlets.validate("algorithm", "product")
     def _check_product(self, proposal):

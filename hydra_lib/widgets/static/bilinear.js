@@ -1,6 +1,9 @@
 // What hydra_lib/matmul/bilinear.py says of an algorithm {U, V, W, additions}, in words and counts. No DOM.
 // The coefficients of U, V and W are 1, 0 and −1.
 
+export const AUTHORS = { naive: "naive", strassen: "Strassen 1969", winograd: "Winograd's form" };
+export const total = (numbers) => numbers.reduce((a, b) => a + b);
+
 const places = (digits) => (integer) => [...String(integer)].map((d) => digits[d]).join("");
 export const lowered = places("₀₁₂₃₄₅₆₇₈₉");
 export const raised = places("⁰¹²³⁴⁵⁶⁷⁸⁹");
@@ -66,6 +69,12 @@ export function landingText({ W }, r) {
 export function painted({ U, V, W }, upTo, i, j) {
   return U[0].flat().map((_, a) => V[0].flat().map((__, b) =>
     W.slice(0, upTo + 1).reduce((sum, w, r) => sum + w[i][j] * U[r].flat()[a] * V[r].flat()[b], 0)));
+}
+
+/** The products that put entry `a` of A times entry `b` of B into C_ij, and their signs there. */
+export function history({ U, V, W }, i, j, a, b) {
+  return W.map((w, product) => ({ product, sign: signOf(w[i][j] * U[product].flat()[a] * V[product].flat()[b]) }))
+    .filter(({ sign }) => sign);
 }
 
 /** What it should come to: A_ip B_pj for every p, once, and nothing else. */
