@@ -58,7 +58,7 @@ EVERY = {
     "recursion": lambda: RecursionWidget(),
     "rivals": lambda: RivalsWidget(),
     "scaling": lambda: ScalingWidget(),
-    "sentence": lambda: SentenceWidget(),
+    "sentence": lambda: SentenceWidget(controls=["rule", "parts"]),
     "strassen": lambda: StrassenWidget(),
     "stride": lambda: StrideWidget(wrong=True),
     "temperature": lambda: TemperatureWidget([1, 0]),
@@ -381,7 +381,8 @@ VALUES_OF = {
     "aria-current": {"true", "false"},
     "aria-disabled": {"true", "false"},
     "aria-invalid": {"true", "false"},
-    "role": {"alert", "status", "img", "group"},
+    "role": {"alert", "status", "img", "group", "slider"},
+    "aria-orientation": {"vertical"},
     "scope": {"row", "col"},
     "type": {"button", "checkbox", "radio", "range", "text"},
     "spellcheck": {"false"},
@@ -410,7 +411,9 @@ def test_elements_and_attributes_are_those_a_browser_knows(widget_page, name):
             assert attribute in KNOWN or attribute in VALUES_OF or attribute.startswith("aria-")
             assert value in VALUES_OF.get(attribute, {value}), (attribute, value)
             if attribute.startswith("aria-"):
-                assert attribute in VALUES_OF or attribute in ("aria-label", "aria-valuetext")
+                values = ("valuetext", "valuemin", "valuemax", "valuenow")
+                names = ["aria-label", *(f"aria-{value}" for value in values)]
+                assert attribute in VALUES_OF or attribute in names
         if tag in ("input", "select", "button"):
             assert told, attributes
         if tag == "button":

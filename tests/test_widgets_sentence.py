@@ -37,7 +37,10 @@ ARROWS = "must be a matrix of at most 21 × 2, each a number from -4 to 4, got "
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SentenceWidget(rule="sum"), "rule must be mean or window or decay or attention"),
+        (
+            lambda: SentenceWidget(rule="sum"),
+            "rule must be mean or window or decay or own or attention",
+        ),
         (lambda: SentenceWidget(word=7), "word must be an integer from 0 to 6, got 7"),
         (lambda: SentenceWidget(head=1), "head must lie in 0 … 0, got 1"),
         (lambda: SentenceWidget(tau=-1), "tau must be a number from 0 to 1,000,000 or inf, got -1"),
@@ -53,7 +56,12 @@ ARROWS = "must be a matrix of at most 21 × 2, each a number from -4 to 4, got "
         (lambda: SentenceWidget(k=[[1]] * 7), "q and k must have 2 columns"),
         (
             lambda: SentenceWidget(controls=["colour"]),
-            "controls must be a row of at most 5, each rule or causal or tau or arrows or head",
+            "controls must be a row of at most 6, each rule or parts or causal or tau or arrows or",
+        ),
+        (lambda: SentenceWidget(parts=[4] * 6), "parts must have 7 entries, got 6"),
+        (
+            lambda: SentenceWidget(parts=[0] * 7),
+            "parts must be a row of at most 7, each an integer from 1 to 9, got [0, 0, 0, 0, 0, 0",
         ),
     ],
 )
@@ -93,6 +101,20 @@ def test_what_the_three_heads_look_at():
     assert weights[:, content].sum(dim=-1).min() > 0.97
 
 
+def by_parts(parts):
+    """The weights of words that take so many parts of each value up to their own."""
+    ones = aggregation.running_sum(len(parts)).double()
+    return (ones * parts) / (ones @ parts.double())[:, None]
+
+
+def test_parts_by_hand():
+    (got,) = numbers(
+        in_javascript("sentence.js", "m.weightsOf(c, 3)", [{"rule": "own", "parts": [1, 3, 4]}])
+    )
+    assert got == [[[1, 0, 0], [0.25, 0.75, 0], [0.125, 0.375, 0.5]]]
+    torch.testing.assert_close(by_parts(torch.tensor([1, 3, 4])), torch.tensor(got[0]).double())
+
+
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
@@ -108,12 +130,14 @@ def test_arithmetic_agrees_with_the_library():
         cases, expected = [], []
         for index in range(1000):
             n, h = 1 + index % 7, (1, 3)[index % 2]
-            rule = [*rules, "attention", "attention"][index % 5]
+            rule = [*rules, "attention", "attention", "own"][index % 6]
+            parts = torch.randint(1, 10, (n,), generator=generator)
             tau = [0.1, 1.0, 7.0][index % 3]
             q, k = (4 * torch.rand(h, n, 2, generator=generator) - 2 for _ in "qk")
             values = torch.rand(n, 3, generator=generator)
             causal = index % 4 != 0
-            case = {"rule": rule, "causal": causal, "tau": tau, "n": n, "values": values.tolist()}
+            case = {"rule": rule, "parts": parts.tolist(), "causal": causal, "tau": tau}
+            case |= {"n": n, "values": values.tolist()}
             cases.append(case | {"q": q.flatten(0, 1).tolist(), "k": k.flatten(0, 1).tolist()})
             if rule == "attention":
                 v = values.reshape(n, h, 3 // h).transpose(0, 1)
@@ -121,6 +145,8 @@ def test_arithmetic_agrees_with_the_library():
                     q, k, v, causal=causal, temperature=tau * math.sqrt(2)
                 )
                 expected.append(out.transpose(0, 1).reshape(n, 3))
+            elif rule == "own":
+                expected.append(by_parts(parts) @ values)
             else:
                 expected.append(rules[rule](n) @ values)
         got = numbers(in_javascript("sentence.js", "m.mixed(m.weightsOf(c, c.n), c.values)", cases))
@@ -244,6 +270,98 @@ def test_rules(widget_page):
     press(page, "ArrowRight")
     assert shown(page) == expected_texts(aggregation.decay(7, 0.5))
     page.wait_for_url("**#sentence.rule=decay")
+
+
+YOURS = {"rule": "mean", "controls": ["rule", "parts"]}
+
+
+def pot(page, word):
+    return page.get_by_role("slider", name=f"parts of {word}", exact=True)
+
+
+def scale(page, word):
+    return pot(page, word).evaluate("pot => new DOMMatrix(getComputedStyle(pot).transform).a")
+
+
+def expect_parts(page, *parts):
+    drawn(page)
+    expect(page.get_by_label("yours: drag a value")).to_be_checked()
+    assert shown(page) == expected_texts(by_parts(torch.tensor(parts)))
+    for word, part in zip(sentence.WORDS, parts, strict=True):
+        expect(pot(page, word)).to_have_attribute("aria-valuenow", str(part))
+        # As large in area as it has parts; four are as large as a value that has none.
+        assert scale(page, word) ** 2 == pytest.approx(part / 4, abs=5e-3)
+
+
+@browser
+def test_parts_by_keyboard(widget_page):
+    page = widget_page(SentenceWidget(**YOURS))
+    assert (
+        pot(page, "cat").evaluate("pot => getComputedStyle(pot).transform")
+        == "matrix(1, 0, 0, 1, 0, 0)"
+    )
+    pot(page, "cat").focus()
+    press(page, "ArrowUp")
+    expect_parts(page, 4, 5, 4, 4, 4, 4, 4)
+    press(page, "ArrowRight")
+    expect_parts(page, 4, 6, 4, 4, 4, 4, 4)
+    press(page, "End")
+    press(page, "ArrowUp")
+    expect_parts(page, 4, 9, 4, 4, 4, 4, 4)
+    press(page, "Tab")
+    press(page, "Home")
+    press(page, "ArrowLeft")
+    expect_parts(page, 4, 9, 1, 4, 4, 4, 4)
+    press(page, "ArrowUp")
+    press(page, "ArrowUp")
+    press(page, "ArrowDown")
+    press(page, "x")
+    expect_parts(page, 4, 9, 2, 4, 4, 4, 4)
+    page.wait_for_url("**#sentence.parts=%5B4%2C9%2C2%2C4%2C4%2C4%2C4%5D&sentence.rule=own")
+    page.get_by_label("decay ½").check()
+    drawn(page)
+    assert shown(page) == expected_texts(aggregation.decay(7, 0.5))
+    assert (
+        pot(page, "cat").evaluate("pot => getComputedStyle(pot).transform")
+        == "matrix(1, 0, 0, 1, 0, 0)"
+    )
+    page.get_by_label("yours: drag a value").check()
+    expect_parts(page, 4, 9, 2, 4, 4, 4, 4)  # they were kept
+
+
+@browser
+def test_a_pot_follows_mouse_and_finger(widget_page):
+    page = widget_page(SentenceWidget(**YOURS))
+    size = pot(page, "cat").evaluate("pot => pot.offsetHeight")
+    foot = pot(page, "cat").bounding_box()
+    x, y = middle(pot(page, "cat"))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - size / 2, steps=4)
+    expect_parts(page, 4, 9, 4, 4, 4, 4, 4)  # half as high again, and as wide
+    grown = pot(page, "cat").bounding_box()
+    assert grown["y"] == pytest.approx(foot["y"] - size / 2, abs=1)  # its edge went with the hand
+    assert grown["y"] + grown["height"] == pytest.approx(foot["y"] + foot["height"], abs=1)
+    page.mouse.move(x, y - 500)
+    expect_parts(page, 4, 9, 4, 4, 4, 4, 4)
+    page.mouse.move(x, y + 500)
+    expect_parts(page, 4, 1, 4, 4, 4, 4, 4)
+    page.mouse.up()
+    page.mouse.move(x, y - 100)
+    expect_parts(page, 4, 1, 4, 4, 4, 4, 4)
+    expect(pot(page, "cat")).to_be_focused()
+    x, y = middle(pot(page, "slept"))
+    assert swipe(page, (x, y), (x, y - size / 2)) == 0
+    expect_parts(page, 4, 1, 9, 4, 4, 4, 4)
+
+
+@browser
+def test_only_where_the_reader_may_mix(widget_page):
+    page = widget_page(SentenceWidget(rule="own", parts=[1, 2, 3, 4, 5, 6, 7]))
+    assert shown(page) == expected_texts(by_parts(torch.arange(1, 8)))
+    expect(page.get_by_role("slider")).to_have_count(0)
+    expect(page.get_by_label("yours: drag a value")).to_have_count(0)
+    expect(page.get_by_role("radio", checked=True)).to_have_count(0)
 
 
 @browser
@@ -526,7 +644,8 @@ def test_links(widget_page):
     expect(page.locator(".hydra-equation strong")).to_have_text("slept")
     follow(page, "#sentence.tau=inf")
     assert shown(page) == expected_texts(aggregation.running_mean(7))
-    for asked in ("rule=sum", "word=7", "head=1", "tau=-1", "q=[[1,2]]", "causal=2", "words=[]"):
+    for asked in ("rule=sum", "word=7", "head=1", "tau=-1", "q=[[1,2]]", "causal=2", "words=[]",
+                  "parts=[1,1]", "parts=[0,1,1,1,1,1,1]", "parts=[1,1,1,1,1,1,10]"):  # fmt: skip
         follow(page, f"#sentence.{asked}")
         expect_refused(page, "sentence", asked)
     assert shown(page) == expected_texts(attention())
@@ -535,11 +654,14 @@ def test_links(widget_page):
 @browser
 @pytest.mark.parametrize("width", [320, 360, 1280])
 def test_nothing_moves_and_nothing_is_cut(widget_page, width):
-    page = widget_page(SentenceWidget(controls=["rule", "causal", "tau"]), width=width)
+    page = widget_page(SentenceWidget(controls=["rule", "parts", "causal", "tau"]), width=width)
     root = page.locator("[data-ready=sentence]")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     heights = set()
-    for rule in ("running mean", "window of 2", "decay ½", "attention", "unmasked"):
+    for rule in (
+        *("running mean", "window of 2", "decay ½"),
+        *("yours: drag a value", "attention", "unmasked"),
+    ):
         if rule == "unmasked":
             page.get_by_role("checkbox").uncheck()
         else:

@@ -48,6 +48,8 @@ TESTS = {
     "random.js": ["scaling", "head_viewer"],
     "records.js": ["explorer"],
     "sampling.js": ["gpu_timing"],
+    "sentence_plane.js": ["sentence"],
+    "sentence_pots.js": ["sentence"],
     "strides.js": ["stride"],
     "toy_language.js": ["head_viewer"],
     "toy_model.js": ["head_viewer"],

@@ -12,25 +12,28 @@ __all__ = ["SentenceWidget"]
 
 N = len(sentence.WORDS)
 ARROWS = {"low": -4, "high": 4, "shape": (3 * N, 2)}
-CONTROLS = ("rule", "causal", "tau", "arrows", "head")
+CONTROLS = ("rule", "parts", "causal", "tau", "arrows", "head")
 
 
 class SentenceWidget(Widget):
     """Seven words that mix their colours; point at a word to see what it takes from the others.
 
     The words and values are those of :mod:`hydra_lib.sentence`. ``rule`` is mean, window (the last
-    two words), decay (one half a step) or attention, with weights softmax(q·k / (``tau`` √d_k)) of
-    ``q`` and ``k``, (7, 2) for one head; (21, 2) holds those of three heads below each other, of
-    which each mixes one column of the values: red, green, blue. With ``causal`` a word takes
-    nothing from later ones. ``word`` and ``head``, counted from 0, are shown. ``controls`` lists
-    what the reader may change, of rule, causal, tau, arrows and head.
+    two words), decay (one half a step), own (so many ``parts`` of each, from 1 to 9) or attention,
+    with weights softmax(q·k / (``tau`` √d_k)) of ``q`` and ``k``, (7, 2) for one head; (21, 2)
+    holds those of three heads below each other, of which each mixes one column of the values: red,
+    green, blue. With ``causal`` a word takes nothing from later ones. ``word`` and ``head``,
+    counted from 0, are shown. ``controls`` lists what the reader may change, of rule, parts,
+    causal, tau, arrows and head.
 
-    Raises ValueError for other settings, and for q and k that are not both of 7 or of 21 rows.
+    Raises ValueError for other settings, for parts that are not seven, and for q and k that are not
+    both of 7 or of 21 rows.
     """
 
     _esm = bundle("sentence_widget.js")
     name = Text("sentence").tag(sync=True)
-    rule = Setting("attention", options=("mean", "window", "decay", "attention"))
+    rule = Setting("attention", options=("mean", "window", "decay", "own", "attention"))
+    parts = Setting([4] * N, low=1, high=9, whole=True, shape=(N,))
     causal = Setting(True, options=(True, False))
     tau = Setting(1.0, low=0, high=MOST, options=(math.inf,))
     q = Setting(sentence.QUERIES.tolist(), **ARROWS)
@@ -45,6 +48,12 @@ class SentenceWidget(Widget):
     def __init__(self, controls=("rule",), **traits):
         super().__init__(**traits)
         self.set_trait("controls", controls)
+
+    @traitlets.validate("parts")
+    def _check_parts(self, proposal):
+        if len(proposal["value"]) != N:
+            raise SettingError(f"parts must have {N} entries, got {len(proposal['value'])}")
+        return proposal["value"]
 
     @traitlets.validate("q", "k", "head")
     def _check_fit(self, proposal):

@@ -17,10 +17,19 @@ export function scoresOf({ causal, q, k }, n) {
 }
 
 /** The weights of every head, each n × n. Fixed rules have one head and look back only.
- * @param {{rule: string, causal: boolean, tau: number, q: number[][], k: number[][]}} setting */
+ * @param {{rule: string, parts: number[], causal: boolean, tau: number, q: number[][], k: number[][]}} setting */
 export function weightsOf(setting, n) {
+  if (setting.rule === "own") return [mixedByParts(setting.parts)];
   if (setting.rule !== "attention") return [weightMatrix({ rule: setting.rule, width: 2, rate: 0.5 }, n)];
   return scoresOf(setting, n).map((rows) => rows.map((row) => boltzmann(row, setting.tau).p));
+}
+
+/** Every word takes so many parts of each value up to its own. */
+function mixedByParts(parts) {
+  return parts.map((_, i) => {
+    const total = parts.slice(0, i + 1).reduce((sum, part) => sum + part, 0);
+    return parts.map((part, j) => (j > i ? 0 : part / total));
+  });
 }
 
 export const dot = (a, b) => a.reduce((total, x, c) => total + x * b[c], 0);

@@ -1,0 +1,123 @@
+import { dot } from "./sentence.js";
+import { brief, choice, css, el, grab, slider, svg, update } from "./ui.js";
+
+const REACH = 4.4; // of the plane, to each side
+const LETTER = 0.27; // a letter's width there, about
+
+/** The plane in which the arrows of queries and keys are turned by hand. */
+export function plane(model, words, values) {
+  const n = words.length;
+  const given = { q: model.get("q"), k: model.get("k") };
+  let head = 0;
+  let word = model.get("word");
+  let chosen = "query";
+  const rowOf = (vector) => head * n + (vector === "query" ? word : Number(vector));
+  const traitOf = (vector) => (vector === "query" ? "q" : "k");
+  const move = (vector, arrow) => {
+    const [trait, row] = [traitOf(vector), rowOf(vector)];
+    const inside = arrow.map((x) => Math.round(10 * Math.min(4, Math.max(-4, x))) / 10);
+    update(model, { [trait]: model.get(trait).map((old, i) => (i === row ? inside : old)) });
+  };
+  const pick = choice("Arrow", [["query", "query"], ...words.map((word, j) => [String(j), `key of ${word}`])], (value) => {
+    chosen = value;
+    draw();
+  });
+  const axes = ["x", "y"].map((axis, c) => slider(axis, { min: -4, max: 4, step: 0.1 }, (value) => {
+    const arrow = [...model.get(traitOf(chosen))[rowOf(chosen)]];
+    arrow[c] = value;
+    move(chosen, arrow);
+  }));
+  const picture = svg("svg", { viewBox: `${-REACH} ${-REACH} ${2 * REACH} ${2 * REACH}`, class: "hydra-plane", "aria-hidden": "true" });
+  const arrows = Object.fromEntries([...words.map((_, j) => String(j)), "query"].map((vector) => {
+    const isQuery = vector === "query";
+    const parts = {
+      line: svg("line", { class: isQuery ? "hydra-ask" : "hydra-key" }),
+      tip: svg("circle", { r: isQuery ? 0.24 : 0.2, class: isQuery ? "hydra-asks" : "hydra-keys" }),
+      name: svg("text"),
+      handle: svg("circle", { r: 0.55, class: "hydra-handle" }),
+    };
+    if (!isQuery) parts.tip.setAttribute("style", `--paint:${css(values[Number(vector)])}`);
+    parts.handle.addEventListener("pointerdown", () => {
+      chosen = vector;
+      draw();
+    });
+    grab(parts.handle, picture, (x, y) => move(vector, [2 * REACH * x - REACH, REACH - 2 * REACH * y]));
+    return [vector, parts];
+  }));
+  picture.append(
+    svg("line", { x1: -REACH, x2: REACH, class: "hydra-axle" }), svg("line", { y1: -REACH, y2: REACH, class: "hydra-axle" }),
+    ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
+  );
+  const forbidden = (j) => model.get("causal") && j > word;
+  /** The score that an arrow is turned for: of the chosen key, or of the one that the query meets best. */
+  function told() {
+    const query = model.get("q")[rowOf("query")];
+    const keys = model.get("k").slice(head * n, (head + 1) * n);
+    const scores = keys.map((key) => dot(query, key));
+    const best = Math.max(...scores.filter((_, at) => !forbidden(at)));
+    const j = chosen === "query" ? scores.indexOf(best) : Number(chosen);
+    const [[a, b], [c, d]] = [query, keys[j]].map((arrow) => arrow.map((x) => (x < 0 ? `(${brief(x)})` : brief(x))));
+    return `Score of ${words[word]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `
+      + `over √2: ${brief(scores[j] / Math.SQRT2)}.`
+      + (forbidden(j) ? ` “${words[j]}” is a later word, which “${words[word]}” may not see.` : "");
+  }
+  function draw() {
+    score.textContent = told();
+    pick.select.value = chosen;
+    pick.select.options[0].textContent = `query of ${words[word]}`;
+    const [x, y] = model.get(traitOf(chosen))[rowOf(chosen)];
+    axes[0].set(x);
+    axes[1].set(y);
+    const taken = []; // by names and tips
+    for (const [vector, { line, tip, name, handle }] of Object.entries(arrows)) {
+      const arrow = model.get(traitOf(vector))[rowOf(vector)];
+      line.setAttribute("x2", arrow[0]);
+      line.setAttribute("y2", -arrow[1]);
+      for (const mark of [tip, handle]) {
+        mark.setAttribute("cx", arrow[0]);
+        mark.setAttribute("cy", -arrow[1]);
+      }
+      tip.classList.toggle("hydra-on", vector === chosen);
+      for (const mark of [line, tip, name]) {
+        mark.classList.toggle("hydra-faint", vector !== "query" && forbidden(Number(vector)));
+      }
+      name.textContent = vector === "query" ? `${words[word]} asks` : words[Number(vector)];
+      const half = (LETTER * name.textContent.length) / 2;
+      const spots = around(arrow, half);
+      // The keys have their names by now: that of the query stands where it covers none of them.
+      const free = (spot) => Math.min(...taken.map(({ at, wide, tall }) =>
+        Math.max(Math.abs(spot[0] - at[0]) - half - wide, Math.abs(spot[1] - at[1]) - tall)));
+      const [right, up] = vector === "query"
+        ? spots.find((spot) => free(spot) > 0) ?? spots.reduce((best, spot) => (free(spot) > free(best) ? spot : best)) : spots[0];
+      taken.push({ at: [right, up], wide: half, tall: 0.7 }, { at: arrow, wide: 0.2, tall: 0.5 });
+      name.setAttribute("x", right.toFixed(2));
+      name.setAttribute("y", (-up).toFixed(2));
+    }
+  }
+  /** Where a name may stand: beyond the tip, where no other arrow of this direction has its name; else beside it. */
+  function around([x, y], half) {
+    const length = Math.hypot(x, y) || 1;
+    const beside = 0.4 + half;
+    const spots = [[x * (1 + beside / length), y * (1 + 0.55 / length)],
+      [x, y + 0.65], [x, y - 0.65], [x + beside, y], [x - beside, y], [x, y + 1.2], [x, y - 1.2]];
+    return spots.filter((spot) => Math.abs(spot[0]) <= REACH - half - 0.15 && Math.abs(spot[1]) <= REACH - 0.3
+      && (Math.abs(spot[0] - x) >= half || Math.abs(spot[1] - y) >= 0.5));
+  }
+  function reset() {
+    chosen = "query";
+    update(model, given);
+    draw();
+  }
+  const score = el("p", { class: "hydra-note hydra-held", style: "--lines:3" });
+  const root = el("div", { class: "hydra-arrows" },
+    el("p", { class: "hydra-note" }, "Drag an arrow: a key in the direction of the query answers. Faint: later words."),
+    picture, score, pick.root, ...axes.map((axis) => axis.root),
+    el("button", { type: "button", onclick: reset }, "reset"));
+  return {
+    root,
+    draw: (own, row) => {
+      [head, word] = [own, row];
+      draw();
+    },
+  };
+}

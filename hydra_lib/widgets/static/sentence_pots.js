@@ -1,0 +1,49 @@
+import { put, update } from "./ui.js";
+
+const USUAL = 4; // parts, of which a pot is as large as a value that has none
+
+/** The values of the sentence become pots of paint: the larger one is, the more parts of it every word takes.
+ * Dragged by hand its upper edge follows; whatever the rule was, the weights are the reader's own from then on. */
+export function pots(model, words, paints) {
+  const { min, max } = model.get("limits").parts;
+  const sizeOf = (parts) => Math.sqrt(parts / USUAL); // its area is the amount
+  const set = (j, parts) => update(model, {
+    rule: "own",
+    parts: model.get("parts").map((old, i) => (i === j ? Math.min(max, Math.max(min, Math.round(parts))) : old)),
+  });
+  const STEPS_UP = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 };
+  paints.forEach((pot, j) => {
+    pot.classList.add("hydra-pot");
+    pot.removeAttribute("aria-hidden");
+    put(pot, {
+      role: "slider", tabindex: 0, "aria-label": `parts of ${words[j]}`, "aria-orientation": "vertical",
+      "aria-valuemin": min, "aria-valuemax": max, "data-lm-suppress-shortcuts": "true",
+    });
+    let grabbed;
+    pot.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      event.stopPropagation(); // the sentence would let it go
+      pot.setPointerCapture(event.pointerId);
+      pot.focus({ preventScroll: true });
+      grabbed = { y: event.clientY, size: sizeOf(model.get("parts")[j]) };
+    });
+    pot.addEventListener("pointermove", (event) => {
+      if (!pot.hasPointerCapture(event.pointerId)) return;
+      const size = Math.max(0, grabbed.size + (grabbed.y - event.clientY) / pot.offsetHeight);
+      set(j, USUAL * size ** 2);
+    });
+    pot.addEventListener("keydown", (event) => {
+      const to = { Home: min, End: max }[event.key] ?? model.get("parts")[j] + STEPS_UP[event.key];
+      if (Number.isNaN(to)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      set(j, to);
+    });
+  });
+  const draw = () => model.get("parts").forEach((parts, j) => {
+    const mixes = model.get("rule") === "own";
+    paints[j].setAttribute("aria-valuenow", parts);
+    paints[j].style.setProperty("--size", mixes ? sizeOf(parts).toFixed(3) : "1");
+  });
+  return { draw };
+}
