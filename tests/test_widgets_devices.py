@@ -325,29 +325,36 @@ def test_what_does_not_divide_is_told_and_can_be_undone(widget_page):
 
 @browser
 @pytest.mark.parametrize(
-    ("setting", "whole", "told", "ticks"),
+    ("setting", "bars", "share"),
     [
-        # 223 µs of one rank's 279 µs: as in FOUR.
-        ({"ranks": 4}, 100 / 1.25, "frame: one rank alone", ["1", "2", "4"]),
-        # A link so slow that sending is nearly all: the frame is the bar itself.
+        # As in ONE and FOUR: one rank takes 279 µs, four compute for 69.6 and send for 154.
+        (
+            {"ranks": 4},
+            [("1 rank", 100, 100, "279 µs"), ("4 ranks", 25, 80.15, "223 µs")],
+            "68.8 %",
+        ),
+        # A link so slow that sending is nearly all: what one rank takes is not to be seen.
         (
             {"ranks": 4, "bandwidth": 0.001, "rate": 1000},
-            100,
-            "longer than one alone",
-            ["1", "2", "4"],
+            [("1 rank", 0, 0, "279 ps"), ("4 ranks", 0, 100, "1.54 ms")],
+            "> 99.9 %",  # all but a little is not all
         ),
+        ({"ranks": 1}, [("1 rank", 100, 100, "279 µs")] * 2, "0 %"),
     ],
 )
-def test_the_bar_is_as_long_as_the_time(widget_page, setting, whole, told, ticks):
+def test_the_bars_are_as_long_as_the_times(widget_page, setting, bars, share):
     page = widget_page(small(**setting))
-    bar = page.locator(".hydra-spent")
-    length = bar.evaluate("e => parseFloat(e.style.getPropertyValue('--whole'))")
-    assert length == pytest.approx(whole, rel=5e-3)
-    expect(page.get_by_text(told)).to_be_visible()
-    share = "> 99.9 %" if "longer" in told else "68.8 %"  # all but a little is not all
+    found = page.locator(".hydra-times > *")
+    assert found.count() == 6
+    for at, (name, computing, whole, time) in enumerate(bars):
+        expect(found.nth(3 * at)).to_have_text(name)
+        expect(found.nth(3 * at + 2)).to_have_text(time)
+        for part, percent in (("computing", computing), ("whole", whole)):
+            length = found.nth(3 * at + 1).evaluate(f"e => e.style.getPropertyValue('--{part}')")
+            assert float(length.rstrip("%")) == pytest.approx(percent, abs=0.05)
     expect(page.locator(".hydra-summary")).to_contain_text(f"{share} of it to send")
     labels = page.locator(".hydra-plot text").all_text_contents()
-    assert labels[-len(ticks) :] == ticks  # each number of ranks that divides the heads
+    assert labels[-3:] == ["1", "2", "4"]  # each number of ranks that divides the heads
     assert "0" not in labels  # an axis of logarithms has none
 
 

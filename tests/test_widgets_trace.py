@@ -205,7 +205,7 @@ def explained(steps, name, i, j, root, mask):
             return f"= scaled (row {i + 1}, column {j + 1}) = {here}: {who}", {("scaled", i, j)}
         return f"= −∞: {who.replace('may', 'may not')}", {("scaled", i, j)}
     if name == "weights":
-        powers = [f"e^{text(s)}" for s in steps[before][i]]
+        powers = [f"exp({text(s)})" for s in steps[before][i]]
         if not any(math.isfinite(s) for s in steps[before][i]):
             return "= 0: this query may attend to nothing, and gets zeros.", row_of(before, i)
         return f"= {powers[j]} / ({' + '.join(powers)}) = {here}", row_of(before, i)

@@ -28,16 +28,17 @@ function render({ model, el: root }) {
   const caption = el("figcaption");
   const machines = el("div", { class: "hydra-machines", "aria-hidden": "true" });
   const sum = el("div", { class: "hydra-sum", "aria-hidden": "true" });
-  const bar = el("div", { class: "hydra-spent", "aria-hidden": "true" });
-  const against = el("span");
+  // One rank's time and theirs, on one scale: the longer of them is as wide as the room.
+  const bars = [0, 1].map(() => ({ name: el("span"), bar: el("div", { class: "hydra-spent" }), time: el("span") }));
   const costs = table("One forward pass, for each rank", 5, 1, (i) =>
     ["computes", "sends", "time to compute", "time to send", "share of sending"][i]);
   costs.root.classList.add("hydra-tally", "hydra-numbers");
   const chart = speedup(set("ranks"));
   const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", "aria-live": "polite" });
   const shown = el("div", {},
-    el("figure", { class: "hydra-figure" }, caption, machines, sum), bar,
-    el("p", { class: "hydra-note" }, swatch("var(--hot)"), " computing ", swatch("var(--accent)"), " sending; ", against),
+    el("figure", { class: "hydra-figure" }, caption, machines, sum),
+    el("div", { class: "hydra-times", "aria-hidden": "true" }, ...bars.flatMap(({ name, bar, time }) => [name, bar, time])),
+    el("p", { class: "hydra-note" }, swatch("var(--hot)"), " computing ", swatch("var(--accent)"), " sending"),
     el("div", { class: "hydra-panels" }, costs.root, chart.root, summary));
   root.classList.add("hydra");
   root.append(
@@ -79,8 +80,14 @@ function render({ model, el: root }) {
     const all = speedups({ dModel, heads, tokens: T, rate, bandwidth });
     const own = all.find((point) => point.ranks === P);
     chart.draw(all, own);
-    bar.style = `--share:${(100 * (1 - time.share)).toFixed(2)}%;--whole:${(100 / Math.max(1, own.times)).toFixed(2)}%`;
-    against.textContent = own.times < 1 ? "longer than one alone" : "frame: one rank alone";
+    const alone = seconds(headsOverRanks(dModel, T, 1), rate, bandwidth);
+    const longest = Math.max(alone.compute, time.compute + time.communicate);
+    [["1 rank", alone], [many(P, "rank"), time]].forEach(([name, { compute, communicate }], at) => {
+      bars[at].name.textContent = name;
+      bars[at].time.textContent = prefixed(compute + communicate, "s");
+      bars[at].bar.style = `--computing:${(100 * compute / longest).toFixed(2)}%;`
+        + `--whole:${(100 * (compute + communicate) / longest).toFixed(2)}%`;
+    });
     summary.textContent = `${many(P, "rank")}, ${many(heads / P, "head")} each: `
       + `${prefixed(time.compute + time.communicate, "s")} predicted, ${percent} of it to send; `
       + (P === 1 ? "the one to compare with." : own.times < 1 ? `${three(1 / own.times)} times as slow as one.`

@@ -204,7 +204,7 @@ function explain({ name, i, j }, steps, mask, divisor, { at, row, column, output
 
 function softmax(row, j, value) {
   if (row.every((s) => s === -Infinity)) return "= 0: this query may attend to nothing, and gets zeros.";
-  const powers = row.map((s) => `e^${number(s)}`);
+  const powers = row.map((s) => `exp(${number(s)})`);
   return `= ${powers[j]} / (${powers.join(" + ")}) = ${value}`;
 }
 
