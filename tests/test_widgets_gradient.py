@@ -266,6 +266,8 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     half = next(i for i, loss in enumerate(losses) if loss < losses[0] / 2)
     told = page.locator(".hydra-summary")
     expect(told).to_contain_text(f"Loss 0.46, halved by {half} steps. ")
+    near = page.locator(".hydra-taught .hydra-label").first  # on a phone the sentence is far below
+    expect(near).to_have_text("output; dashed, its target; loss 0.46")
     # Sure and wrong: a plain, then a cliff.
     assert losses[60] > 0.99 * losses[0]
     assert losses[160] < 0.01 * losses[0]

@@ -79,9 +79,10 @@ function render({ model, el: root }) {
     d: arc(row, j, ARCS), class: `hydra-${kind}`, style: `--paint:${css(values[j])}`,
   })));
   const pushes = words.map((_, j) => svg("rect", { x: 100 * j + 38, width: 24 }));
+  const aimed = el("span", { class: "hydra-label" });
   const frame = { preserveAspectRatio: "none", "aria-hidden": "true" };
   const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
-    el("span", { class: "hydra-label" }, "output, and dashed beside it the target"), mix, aim,
+    aimed, mix, aim,
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" }, ...paths.flat()),
     ...words.map((_, j) => swatch(css(values[j]))), ...words.map((word) => el("span", {}, word)),
     el("span", { class: "hydra-label" }, "how the next step moves each score: up, or down"),
@@ -108,6 +109,7 @@ function render({ model, el: root }) {
     const scores = model.get("scores");
     const { p, output, loss, pull, push } = now();
     target.set(String(model.get("target")));
+    aimed.textContent = `output; dashed, its target; loss ${brief(loss)}`;
     paint(mix, output);
     paint(aim, values[model.get("target")]);
     words.forEach((_, j) => {
