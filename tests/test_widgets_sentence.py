@@ -300,7 +300,9 @@ def test_parts_by_keyboard(widget_page):
         pot(page, "cat").evaluate("pot => getComputedStyle(pot).transform")
         == "matrix(1, 0, 0, 1, 0, 0)"
     )
+    page.set_viewport_size({"width": 1280, "height": 300})  # keys that scroll would
     pot(page, "cat").focus()
+    scrolled = page.evaluate("scrollY")
     press(page, "ArrowUp")
     expect_parts(page, 4, 5, 4, 4, 4, 4, 4)
     press(page, "ArrowRight")
@@ -308,6 +310,7 @@ def test_parts_by_keyboard(widget_page):
     press(page, "End")
     press(page, "ArrowUp")
     expect_parts(page, 4, 9, 4, 4, 4, 4, 4)
+    assert page.evaluate("scrollY") == scrolled
     press(page, "Tab")
     press(page, "Home")
     press(page, "ArrowLeft")
@@ -337,6 +340,8 @@ def test_a_pot_follows_mouse_and_finger(widget_page):
     x, y = middle(pot(page, "cat"))
     page.mouse.move(x, y)
     page.mouse.down()
+    page.mouse.move(x, y - size / 4, steps=4)
+    expect_parts(page, 4, 6, 4, 4, 4, 4, 4)  # a quarter as high again, and as wide: 25/16 of four
     page.mouse.move(x, y - size / 2, steps=4)
     expect_parts(page, 4, 9, 4, 4, 4, 4, 4)  # half as high again, and as wide
     grown = pot(page, "cat").bounding_box()
