@@ -39,6 +39,7 @@ def test_no_kernels_without_openblas(without):
     assert blas.kernels() is None
 
 
+@pytest.mark.slow
 @here
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels of another processor")
 def test_a_variable_takes_the_choice_of_kernels_away():

@@ -51,6 +51,7 @@ def test_a_file_is_sent_once():
     assert pages.once(SEAM.join(["b", "c", "a"]), sent) == [1, "c", 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_widgets_share_files_and_the_first_module_stands_in_the_head(page):
     text = (SITE / page).read_text("utf-8")

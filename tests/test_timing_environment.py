@@ -80,6 +80,7 @@ print(given[-1], kept[-1])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
 def test_kept_memory_is_not_fetched_again():
     # In a process of its own: it cannot be undone.

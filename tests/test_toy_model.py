@@ -68,6 +68,7 @@ def test_weights_are_a_function_of_the_generator():
         assert weight.var().item() == pytest.approx(1 / (3 * 48), rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_moment_of_training_lowers_the_loss_and_is_deterministic():
     documents = corpus(200, seed=0)
     inputs, targets = documents.ids[:, :-1], documents.ids[:, 1:]

@@ -42,6 +42,7 @@ def test_bad_settings(setting, message):
         FreezingWidget(**setting)
 
 
+@pytest.mark.slow
 def test_fields_are_the_keys_in_use():
     found = torch.tensor(FreezingWidget().keys_in_use)
     assert found.shape == (12, 9)

@@ -208,6 +208,7 @@ def test_refusals_are_the_library_s_word_for_word():
             assert refusal(case[: len(legal) + 1])  # and not a symbol more
 
 
+@pytest.mark.slow
 def test_drawn_documents_are_of_the_language():
     cases = [[seed, 2 + seed % 47] for seed in range(1000)] + [[7, 48]] * 2 + [[2**32 - 1, 48]]
     expression = "[m.randomDocument(...c), m.opening(m.randomDocument(...c))]"

@@ -59,8 +59,7 @@ class HeadViewerWidget(Widget):
 
     def __init__(self, model=None, text=DOCUMENT, layer=None, head=None, position=None, **traits):
         check_document(text)
-        model = _rounded(stored() if model is None else model)
-        scores = role_scores(model, _held_out())
+        model, scores = _stored_and_its_scores() if model is None else _and_its_scores(model)
         best = int(scores["induction"].argmax())
         n_heads = model.layers[0].config.n_heads
         layer = best // n_heads if layer is None else HeadViewerWidget.layer.validate(self, layer)
@@ -99,6 +98,17 @@ class HeadViewerWidget(Widget):
         return proposal["value"]
 
 
+def _and_its_scores(model: object) -> tuple[ToyModel, dict[str, torch.Tensor]]:
+    """The model as the page has it, and what each of its heads was found to do."""
+    rounded = _rounded(model)
+    return rounded, role_scores(rounded, _held_out())
+
+
+@functools.cache
+def _stored_and_its_scores() -> tuple[ToyModel, dict[str, torch.Tensor]]:
+    return _and_its_scores(stored())
+
+
 @functools.cache
 def _held_out() -> Corpus:
     """Documents that no model is trained on."""
@@ -127,7 +137,7 @@ def _opening(text: str) -> int:
     return found
 
 
-def _rounded(model: torch.nn.Module) -> ToyModel:
+def _rounded(model: object) -> ToyModel:
     """A float32 copy with the weights that the page has."""
     if not isinstance(model, ToyModel):
         raise TypeError(f"model must be a ToyModel, got {type(model).__name__}")
