@@ -202,6 +202,8 @@ def test_an_arc_rises_from_its_value_into_its_output():
         ends.setdefault((i, aside), []).append(x3)
     assert all(own == sorted(set(own)) for own in ends.values())  # each enters beside the last
     assert ends[3, 0][3] == 350
+    plain, longer = numbers(in_javascript("sentence.js", "m.arc(3, 1, 120, 0, c)", [0, 24]))
+    assert longer == plain.replace("M150 120", "M150 144V120")
 
 
 # --- controls -------------------------------------------------------------------------------------
@@ -347,6 +349,14 @@ def test_a_pot_follows_mouse_and_finger(widget_page):
     grown = pot(page, "cat").bounding_box()
     assert grown["y"] == pytest.approx(foot["y"] - size / 2, abs=1)  # its edge went with the hand
     assert grown["y"] + grown["height"] == pytest.approx(foot["y"] + foot["height"], abs=1)
+    # A pot that is small hides the end of its arc too.
+    start = """() => document.querySelector(".hydra-paint").getBoundingClientRect().bottom"""
+    pot(page, "cat").press("Home")
+    expect_parts(page, 4, 1, 4, 4, 4, 4, 4)
+    small = pot(page, "cat").bounding_box()
+    assert page.evaluate(start) == pytest.approx(small["y"] + small["height"] / 2, abs=1)
+    pot(page, "cat").press("End")
+    expect_parts(page, 4, 9, 4, 4, 4, 4, 4)
     page.mouse.move(x, y - 500)
     expect_parts(page, 4, 9, 4, 4, 4, 4, 4)
     page.mouse.move(x, y + 500)

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from hydra_lib import attention, sentence
 from hydra_lib.masking import causal_mask
 from hydra_lib.widgets import TraceWidget
-from tests.conftest import drawn, expect_refused, extended, follow, in_javascript, numbers
+from tests.conftest import drawn, expect_refused, extended, follow, in_javascript, middle, numbers
 from tests.refusal import unhooked
 
 browser = pytest.mark.browser
@@ -530,9 +530,8 @@ def test_the_row_is_drawn_after_each_step(widget_page):
     expect_drawn(1, 5, "weights", [0, 1])
 
 
-@browser
-def test_on_a_phone_the_steps_stand_together(widget_page):
-    """Of each what it takes and makes, with the sum; what is tapped has 24 pixels a side."""
+def on_a_phone(widget_page):
+    """The page's own margins leave a widget 328 of 360 pixels."""
     widget = TraceWidget(
         [[2, 0, 0, 0], [2, 2, 0, 0], [0, 2, 0, 2]],
         [[1, 0, 1, 0], [0, 2, 0, 0], [1, 1, 0, 0]],
@@ -543,9 +542,34 @@ def test_on_a_phone_the_steps_stand_together(widget_page):
         step=4,
     )
     page = widget_page(widget, width=360)
-    # The page's own margins leave this much.
     page.evaluate("document.querySelector('[data-ready]').style.width = '328px'")
     drawn(page)
+    return page
+
+
+@browser
+@pytest.mark.parametrize("step", ["2 scale", "5 mix"])
+def test_on_a_phone_every_number_takes_a_press_and_no_table_leaves(widget_page, step):
+    page = on_a_phone(widget_page)
+    page.get_by_role("radio", name=step).check()
+    drawn(page)
+    shown = [name for name in ORDER if table_of(page, name).is_visible()]
+    for name in shown:
+        for button in table_of(page, name).get_by_role("button").all():
+            button.scroll_into_view_if_needed()
+            before = button.evaluate("button => getComputedStyle(button).fontWeight")
+            page.mouse.click(*middle(button))  # where it stood before the pointer came
+            drawn(page)
+            expect(button).to_have_attribute("aria-current", "true")
+            assert [one for one in ORDER if table_of(page, one).is_visible()] == shown
+            # A bold number is wider, and moves the next table.
+            assert button.evaluate("button => getComputedStyle(button).fontWeight") == before
+
+
+@browser
+def test_on_a_phone_the_steps_stand_together(widget_page):
+    """Of each what it takes and makes, with the sum; what is tapped has 24 pixels a side."""
+    page = on_a_phone(widget_page)
     steps = {
         "1 compare": ["q", "kT", "scores"],
         "2 scale": ["scores", "scaled"],

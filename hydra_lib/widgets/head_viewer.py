@@ -59,7 +59,7 @@ class HeadViewerWidget(Widget):
 
     def __init__(self, model=None, text=DOCUMENT, layer=None, head=None, position=None, **traits):
         check_document(text)
-        model, scores = _stored_and_its_scores() if model is None else _and_its_scores(model)
+        model, scores = _stored_scored() if model is None else _scored(model)
         best = int(scores["induction"].argmax())
         n_heads = model.layers[0].config.n_heads
         layer = best // n_heads if layer is None else HeadViewerWidget.layer.validate(self, layer)
@@ -98,15 +98,15 @@ class HeadViewerWidget(Widget):
         return proposal["value"]
 
 
-def _and_its_scores(model: object) -> tuple[ToyModel, dict[str, torch.Tensor]]:
+def _scored(model: object) -> tuple[ToyModel, dict[str, torch.Tensor]]:
     """The model as the page has it, and what each of its heads was found to do."""
     rounded = _rounded(model)
     return rounded, role_scores(rounded, _held_out())
 
 
 @functools.cache
-def _stored_and_its_scores() -> tuple[ToyModel, dict[str, torch.Tensor]]:
-    return _and_its_scores(stored())
+def _stored_scored() -> tuple[ToyModel, dict[str, torch.Tensor]]:
+    return _scored(stored())
 
 
 @functools.cache

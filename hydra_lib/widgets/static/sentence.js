@@ -53,9 +53,9 @@ export const strokes = (w) => [2.5 + 15 * w, 1 + 15 * w];
 
 /** The path of an arc from the value of word j up into the output of word i, over n columns of width 100, in a
  * frame `height` high. It ends a little above the frame, below the output's disc; those from one side enter
- * beside each other. */
-export function arc(i, j, height, aside = 0) {
+ * beside each other. It begins so far `below` the frame, behind what may cover it. */
+export function arc(i, j, height, aside = 0, below = 0) {
   const [from, into] = [100 * j + 50 + aside, 100 * i + 50 + aside];
   const end = into + (from - into) / 40;
-  return `M${from} ${height}C${from} ${height * 0.35} ${into + (from - into) * 0.15} ${height * 0.45} ${end} -12`;
+  return `M${from} ${height + below}${below ? `V${height}` : ""}C${from} ${height * 0.35} ${into + (from - into) * 0.15} ${height * 0.45} ${end} -12`;
 }

@@ -1,6 +1,7 @@
 import { put, update } from "./ui.js";
 
 const USUAL = 4; // parts, of which a pot is as large as a value that has none
+const PARTS_OF_KEY = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 };
 
 /** The values of the sentence become pots of paint: the larger one is, the more parts of it every word takes.
  * Dragged by hand its upper edge follows; whatever the rule was, the weights are the reader's own from then on. */
@@ -11,7 +12,6 @@ export function pots(model, words, paints) {
     rule: "own",
     parts: model.get("parts").map((old, i) => (i === j ? Math.min(max, Math.max(min, Math.round(parts))) : old)),
   });
-  const STEPS_UP = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 };
   paints.forEach((pot, j) => {
     pot.classList.add("hydra-pot");
     pot.removeAttribute("aria-hidden");
@@ -33,7 +33,7 @@ export function pots(model, words, paints) {
       set(j, USUAL * size ** 2);
     });
     pot.addEventListener("keydown", (event) => {
-      const to = { Home: min, End: max }[event.key] ?? model.get("parts")[j] + STEPS_UP[event.key];
+      const to = { Home: min, End: max }[event.key] ?? model.get("parts")[j] + PARTS_OF_KEY[event.key];
       if (Number.isNaN(to)) return;
       event.preventDefault();
       event.stopPropagation();
@@ -45,5 +45,11 @@ export function pots(model, words, paints) {
     paints[j].setAttribute("aria-valuenow", parts);
     paints[j].style.setProperty("--size", mixes ? sizeOf(parts).toFixed(3) : "1");
   });
-  return { draw };
+  /** How far below their picture, in its units, the arcs begin: within the smallest pot, and so within any. */
+  const behind = (arcs, height) => {
+    const [from, pot] = [arcs, paints[0]].map((part) => part.getBoundingClientRect().bottom);
+    const least = paints[0].offsetHeight * sizeOf(min);
+    return model.get("rule") === "own" ? ((pot - least / 2 - from) * height) / arcs.clientHeight : 0;
+  };
+  return { draw, behind };
 }

@@ -136,7 +136,7 @@ function render({ model, el: root }) {
     const order = weights.map((_, h) => h).sort((a, b) => (a === own) - (b === own));
     const pointing = lit !== null && weights[own][chosen][lit] >= LEAST; // at an arc, and not where none is
     arcs.replaceChildren(...order.flatMap((h) => downwards(weights[h][chosen], LEAST).flatMap(([w, j]) => {
-      const d = arc(chosen, j, HEIGHT, several() ? 7 * (h - 1) : 0);
+      const d = arc(chosen, j, HEIGHT, several() ? 7 * (h - 1) : 0, mixing?.behind(arcs, HEIGHT) ?? 0);
       const faint = (pointing && lit !== j) || h !== own;
       const path = (name, width) => svg("path", {
         d, class: name, "stroke-width": width.toFixed(2), opacity: h !== own ? 0.2 : faint ? 0.3 : 1,

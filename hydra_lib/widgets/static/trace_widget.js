@@ -126,11 +126,13 @@ function render({ model, el: root }) {
     done = Math.max(step, cell === "" ? 0 : stepOf(chosen.name));
     steps.set(String(done));
     next.textContent = done < VERBS.length ? "next step" : "begin again";
-    // On a phone only what the step takes and makes is shown: with the drawing it is one screen.
+    // On a phone only what the step takes and makes is shown: with the drawing it is one screen. That is the last
+    // step, unless the number that is explained is in none of its tables.
     const { name: at } = parse(model.get("cell"));
-    const [, result] = VERBS[(stepOf(at) || GIVEN[at] || done) - 1];
     const takes = { scores: ["q", "kT"], scaled: ["scores"], masked: ["scaled"], weights: [mask ? "masked" : "scaled"], output: ["weights", "v"] };
-    const seen = [...takes[result], result];
+    const tablesOf = (step) => [...takes[VERBS[step - 1][1]], VERBS[step - 1][1]];
+    const last = tablesOf(done);
+    const seen = last.includes(at) ? last : tablesOf(stepOf(at) || GIVEN[at] || done);
     for (const { name, root: grid, cells, dots, buttons, rest } of tables) {
       grid.classList.toggle("hydra-resting", !seen.includes(name));
       grid.classList.toggle("hydra-first", name === seen[0]);
