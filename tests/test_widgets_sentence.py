@@ -371,6 +371,55 @@ def test_a_pot_follows_mouse_and_finger(widget_page):
 
 
 @browser
+def test_a_hand_that_trembles_keeps_the_rule(widget_page):
+    page = widget_page(SentenceWidget(**YOURS | {"rule": "attention"}))
+    before = shown(page)
+    x, y = middle(pot(page, "cat"))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 9, y - 2, steps=3)
+    drawn(page)
+    assert shown(page) == before
+    expect(page.get_by_label("attention")).to_be_checked()
+    page.mouse.move(x + 9, y - 3)
+    expect_parts(page, 4, 5, 4, 4, 4, 4, 4)
+    page.mouse.move(x, y - 30)
+    page.mouse.move(x, y)  # back where it began, the parts are what they were
+    expect_parts(page, 4, 4, 4, 4, 4, 4, 4)
+
+
+@browser
+def test_where_a_pot_is_let_go_nothing_is_pointed_at(widget_page):
+    page = widget_page(SentenceWidget(**YOURS))
+    total = page.locator(".hydra-equation strong")
+    expect(total).to_have_text("it")
+    x, y = middle(pot(page, "cat"))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    to = middle(page.locator(".hydra-words > .hydra-swatch").nth(2))  # the output of "slept"
+    page.mouse.move(*to, steps=5)
+    page.mouse.up()
+    drawn(page)
+    expect(total).to_have_text("it")
+    expect(page.locator(".hydra-term.hydra-on")).to_have_count(0)
+    page.mouse.move(to[0] + 1, to[1])
+    middle_of_next = middle(page.locator(".hydra-words > .hydra-swatch").nth(3))
+    page.mouse.move(*middle_of_next)
+    expect(total).to_have_text("because")
+
+
+@browser
+def test_terms_keep_their_places_while_a_hand_changes_them(widget_page):
+    page = widget_page(
+        SentenceWidget(rule="own", parts=[2, 3, 9, 1, 5, 4, 4], controls=["rule", "parts"])
+    )
+    said = page.locator(".hydra-equation .hydra-term:not(.hydra-total)").all_inner_texts()
+    assert [text.split()[2] for text in said] == ["the", "cat", "slept", "because", "it"]
+    page.get_by_label("attention").check()  # of what no hand changes, the largest comes first
+    expect(page.locator(".hydra-term").first).to_contain_text("cat")
+
+
+@browser
 def test_only_where_the_reader_may_mix(widget_page):
     page = widget_page(SentenceWidget(rule="own", parts=[1, 2, 3, 4, 5, 6, 7]))
     assert shown(page) == expected_texts(by_parts(torch.arange(1, 8)))
@@ -394,6 +443,13 @@ def test_words_by_pointer_and_keyboard(widget_page):
     press(page, "ArrowLeft")
     expect(total).to_have_text("cat")
     page.wait_for_url("**#sentence.word=1")
+    words.nth(5).hover()
+    expect(total).to_have_text("was")
+    press(page, "ArrowRight")  # keys lead, wherever the mouse was left
+    expect(total).to_have_text("slept")
+    page.mouse.move(2, 2)
+    press(page, "ArrowLeft")
+    expect(total).to_have_text("cat")
     row = table_of(page, "weights: a row for each output").locator("tbody tr").nth(3)
     row.locator("td").nth(2).hover()
     expect(total).to_have_text("because")

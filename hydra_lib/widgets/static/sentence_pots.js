@@ -1,6 +1,7 @@
 import { put, update } from "./ui.js";
 
 const USUAL = 4; // parts, of which a pot is as large as a value that has none
+const TREMBLE = 3; // pixels in which a hand has not chosen yet: the rule stays
 const PARTS_OF_KEY = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 };
 
 /** The values of the sentence become pots of paint: the larger one is, the more parts of it every word takes.
@@ -12,6 +13,8 @@ export function pots(model, words, paints) {
     rule: "own",
     parts: model.get("parts").map((old, i) => (i === j ? Math.min(max, Math.max(min, Math.round(parts))) : old)),
   });
+  // Where a pot is let go the mouse happens to be: it points there only once it moves.
+  let letGo = false;
   paints.forEach((pot, j) => {
     pot.classList.add("hydra-pot");
     pot.removeAttribute("aria-hidden");
@@ -20,6 +23,10 @@ export function pots(model, words, paints) {
       "aria-valuemin": min, "aria-valuemax": max, "data-lm-suppress-shortcuts": "true",
     });
     let grabbed;
+    pot.addEventListener("lostpointercapture", () => {
+      letGo = true;
+      document.addEventListener("pointermove", () => { letGo = false; }, { once: true });
+    });
     pot.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       event.stopPropagation(); // the sentence would let it go
@@ -30,7 +37,8 @@ export function pots(model, words, paints) {
     pot.addEventListener("pointermove", (event) => {
       if (!pot.hasPointerCapture(event.pointerId)) return;
       const size = Math.max(0, grabbed.size + (grabbed.y - event.clientY) / pot.offsetHeight);
-      set(j, USUAL * size ** 2);
+      grabbed.moved ||= Math.abs(grabbed.y - event.clientY) >= TREMBLE;
+      if (grabbed.moved) set(j, USUAL * size ** 2);
     });
     pot.addEventListener("keydown", (event) => {
       const to = { Home: min, End: max }[event.key] ?? model.get("parts")[j] + PARTS_OF_KEY[event.key];
@@ -51,5 +59,5 @@ export function pots(model, words, paints) {
     const least = paints[0].offsetHeight * sizeOf(min);
     return model.get("rule") === "own" ? ((pot - least / 2 - from) * height) / arcs.clientHeight : 0;
   };
-  return { draw, behind };
+  return { draw, behind, dropped: () => letGo };
 }

@@ -23,6 +23,7 @@ function render({ model, el: root }) {
   const may = (control) => model.get("controls").includes(control);
   const choose = (word) => {
     if (word === model.get("word")) return;
+    if (pointed !== word) [pointed, lit] = [null, null]; // arrow keys leave a resting mouse behind
     drawnWord = word;
     update(model, { word });
   };
@@ -34,6 +35,7 @@ function render({ model, el: root }) {
   let lit = null;
   const point = (word, key) => {
     if (pointed === word && lit === key) return;
+    if (mixing?.dropped() && (key !== null || (word !== null && word !== pointed))) return;
     [pointed, lit] = [word, key];
     draw();
   };
@@ -189,7 +191,9 @@ function render({ model, el: root }) {
     arrows?.draw(own, chosen);
   }
 
-  /** The sum that makes the chosen output, the largest terms first. */
+  /** The terms of a sum, the largest first; while a hand changes them, each keeps its place. */
+  const terms = (p) => (model.get("rule") === "own" ? downwards(p, 0.005).sort(([, i], [, j]) => i - j) : downwards(p, 0.005));
+  /** The sum that makes the chosen output. */
   function tell(chosen, own, p, out, last) {
     const one = ([w, j]) => {
       const term = el("span", { class: `hydra-term${j === lit ? " hydra-on" : ""}` },
@@ -199,7 +203,7 @@ function render({ model, el: root }) {
     };
     sum.replaceChildren(
       el("strong", {}, words[chosen]), several() ? `, ${CHANNELS[own]} ≈ ` : " ≈ ",
-      ...downwards(p, 0.005).flatMap((term, at) => [...(at ? [" + "] : []), one(term)]), " ",
+      ...terms(p).flatMap((term, at) => [...(at ? [" + "] : []), one(term)]), " ",
       el("span", { class: "hydra-term hydra-total" }, "≈ ", swatch(part(out, own)), " ", el("small", {}, vector(slice(out, own)))),
       ...(several() ? [el("br"), "side by side: ", ...joined(out)] : []),
       ...(last ? [el("br"), last] : []),
