@@ -19,6 +19,7 @@ from tests.conftest import (
     in_javascript,
     middle,
     numbers,
+    press,
     swipe,
 )
 
@@ -251,7 +252,7 @@ def expect_boards(page, algorithm, product):
         assert list(signs.values()) == algorithm.W[:, i, j].tolist()
         bold = {int(plain(term)[-1]) for term in board["strong"]}
         assert bold == {r for r, sign in signs.items() if sign and r <= product + 1}
-        named = heads[: 4 * (i == 0)] + heads[4:] * (j == 0)  # over the upper boards, at the left
+        named = heads[:4] + heads[4:] * (j == 0)  # over every board, at the left
         assert [plain(head) for head in board["heads"]] == named
         sums, before = (
             np.einsum(
@@ -368,6 +369,9 @@ def expect_told(page, name, product, at, a, b):
     line = page.locator(".hydra-summary").last
     expect(line).to_have_text(told)
     expect(line.locator("strong")).to_have_text(done)
+    entered = [int(plain(term)[-1]) for term in re.findall("from\xa0M.", told)]
+    lit = page.locator(".hydra-enters").all_inner_texts()
+    assert [int(plain(pill)[-1]) for pill in lit] == entered
     expect(page.locator(".hydra-asked")).to_have_count(1)
     assert cell(page, at, a, b).evaluate("button => button.classList.contains('hydra-asked')")
 
@@ -423,6 +427,47 @@ def test_a_cell_by_mouse_finger_and_key(widget_page):
     expect_told(page, "strassen", 4, 0, 0, 0)
     page.get_by_role("radio", name="M₁", exact=True).click()
     expect_told(page, "strassen", 0, 0, 0, 0)
+
+
+@browser
+def test_a_cell_that_is_pressed_again_is_let_go(widget_page):
+    page = widget_page(StrassenWidget(product=4))
+    line = page.locator(".hydra-summary").last
+    asks = "Point at a cell, or press it: which products enter it?"
+    for button in (cell(page, 0, 0, 3), cell(page, 3, 1, 2)):
+        x, y = middle(button)
+        for told in (True, False, True):
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.up()
+            page.mouse.move(0, 0)
+            if told:
+                expect(line).not_to_have_text(asks)
+            else:
+                expect(line).to_have_text(asks)
+                expect(page.locator(".hydra-asked, .hydra-enters")).to_have_count(0)
+    press(page, "Enter")
+    expect(line).to_have_text(asks)
+    press(page, "Space")
+    expect_told(page, "strassen", 4, 3, 1, 2)
+    press(page, "ArrowLeft")
+    expect_told(page, "strassen", 4, 3, 1, 1)
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_boards_stay_where_they_are(widget_page, width):
+    page = widget_page(StrassenWidget(algorithm="winograd"), width=width)
+    page.add_style_tag(content="body { font-family: 'DejaVu Sans', Verdana }")  # wide letters
+    places = """() => [...document.querySelectorAll(".hydra-board tbody, .hydra-summary + button")]
+        .map((one) => one.getBoundingClientRect()).map(({ x, y }) => [x, y].map(Math.round))"""
+    before = page.evaluate(places)
+    for name, algorithm in ALGORITHMS.items():
+        page.get_by_role("radio", name=AUTHORS[name]).click()
+        for r in range(algorithm.rank):
+            page.get_by_role("radio", name=f"M{LOWERED[r + 1]}").click()
+            drawn(page)
+            assert page.evaluate(places) == before
 
 
 @browser

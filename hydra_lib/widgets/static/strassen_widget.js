@@ -41,6 +41,7 @@ function render({ model, el: root }) {
       [pointed, pressed] = [undefined, cell];
       tell();
     },
+    pressed: (cell) => JSON.stringify(cell) === JSON.stringify(pressed),
   }));
   roving([0, 1, 2, 3, 4, 5, 6, 7].map((row) => [0, 1].flatMap((right) =>
     results[2 * Math.floor(row / 4) + right].buttons[row % 4])));
@@ -48,10 +49,11 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-groups" }, picker.root),
-    el("div", { class: "hydra-groups" }, stepper.root, next),
+    el("div", { class: "hydra-groups" }, stepper.root),
     el("div", { class: "hydra-painting" },
-      el("div", {}, formula, el("div", { class: "hydra-blocks" }, ...factors.map((one) => one.root)), summary),
-      el("div", { class: "hydra-boards" }, ...results.map((one) => one.root)),
+      el("div", {}, formula, el("div", { class: "hydra-blocks" }, ...factors.map((one) => one.root)), summary, next),
+      el("div", { class: "hydra-boards" }, ...results.map((one) => one.root),
+        el("p", { class: "hydra-note" }, "framed: should hold a +; dashed: just changed; 0: just cancelled")),
       told),
   );
 
@@ -59,13 +61,15 @@ function render({ model, el: root }) {
   function tell() {
     const cell = pointed ?? pressed;
     results.forEach((one, at) => one.light(cell?.at === at ? cell : undefined));
+    const entered = cell ? history(chosen(), ...PLACES[cell.at], cell.a, cell.b) : [];
+    stepper.inputs.forEach((input, r) => input.parentElement.classList.toggle("hydra-enters",
+      entered.some(({ product }) => product === r)));
     if (!cell) {
       told.textContent = "Point at a cell, or press it: which products enter it?";
       return;
     }
     const { at, a, b } = cell;
     const [i, j] = PLACES[at];
-    const entered = history(chosen(), i, j, a, b);
     const [product, quarter] = [[["A", a], ["B", b]].map(([letter, of]) => blockName(letter, ...PLACES[of])).join("\u00a0"),
       blockName("C", i, j)];
     if (entered.length === 0) {
@@ -129,17 +133,21 @@ function blocks([letter, caption]) {
 }
 
 /** Sixteen cells, one for each entry of A times one of B; in each, how often it is in a sum. */
-function board(at, { point, press }) {
+function board(at, { point, press, pressed }) {
   const [lower, right] = PLACES[at];
-  // The heads stand once, before the left boards and over the upper ones.
+  // The heads of rows stand once, before the left boards.
   const made = table("", 4, 4, right ? undefined : (a) => blockName("A", ...PLACES[a]));
   const heads = [...(right ? [] : [""]), ...PLACES.map((place) => blockName("B", ...place))];
-  if (!lower) columnHeads(made, heads[0], heads.slice(1));
+  columnHeads(made, heads[0], heads.slice(1));
   made.root.classList.add("hydra-board");
   const buttons = made.cells.map((row, a) => row.map((cell, b) => {
+    let held; // since before this press, which then lets it go
+    const hold = () => { held = pressed({ at, a, b }); };
     const button = el("button", {
       type: "button",
-      onclick: () => press({ at, a, b }),
+      onpointerdown: hold,
+      onkeydown: hold,
+      onclick: () => press(held ? undefined : { at, a, b }),
       onfocus: () => press({ at, a, b }),
       onpointerenter: ({ pointerType }) => pointerType !== "touch" && point({ at, a, b }),
       onpointerleave: () => point(undefined),
