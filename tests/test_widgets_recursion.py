@@ -147,7 +147,7 @@ def expect_depth(page, name, levels=1, addition=1):
     written = sum(algorithm.additions(share=False))
     expect(page.locator(".hydra-note")).to_have_text(
         "The matrices are halved L times, down to numbers"
-        + (" (drawn: 4 times, then paler)" if levels > 4 else "")
+        + (" (drawn: 4 times)" if levels > 4 else "")
         + f". A level takes {rank} products of "
         f"blocks and {a + b + c} additions, {a} in A, {b} in B and {c} in C"
         + (
@@ -173,7 +173,11 @@ def expect_depth(page, name, levels=1, addition=1):
     expect(saving).to_contain_text(end)
     left = 100 * (rank / 8) ** levels
     expect(page.locator(".hydra-eighths figcaption")).to_have_text(
-        re.compile(rf"left: {re.escape(f'{left:.3g}')}\s% of the square$")
+        re.compile(
+            rf"left: {re.escape(f'{left:.3g}')}\s% of the square"
+            + ("; pale: halved on" if levels > 4 else "")
+            + "$"
+        )
     )
 
 

@@ -5,13 +5,14 @@ import { three } from "./records.js";
 import { brief, el, field, follow, grab, line, number, put, slider, svg, swatch, table, text, update } from "./ui.js";
 
 const MACHINES = 4; // drawn in one row; of more, the last says how many
-const HEADS = 5; // of one machine
+const HEADS = 8; // of one machine
 const [WIDTH, HEIGHT] = [340, 180];
-const [LEFT, RIGHT, TOP, BOTTOM] = [42, WIDTH - 12, 8, HEIGHT - 22];
+const [LEFT, RIGHT, TOP, BOTTOM] = [46, WIDTH - 12, 8, HEIGHT - 22];
 const TOKENS = Array.from({ length: 20 }, (_, i) => 2 ** i);
 const SPEEDS = [-3, -2, -1, 0, 1, 2, 3].flatMap((p) =>
   [1, 1.5, 2, 3, 5, 7].map((x) => Number(`${x}e${p}`))).concat(10000);
 const grouped = (integer) => integer.toLocaleString("en");
+const legible = (x) => (x < 1000 ? number(x) : grouped(x));
 
 function render({ model, el: root }) {
   const limits = model.get("limits");
@@ -55,7 +56,7 @@ function render({ model, el: root }) {
     ranks.input.max = counts.length - 1;
     ranks.set(nearest(counts, P), String(P));
     tokens.set(nearest(TOKENS, T), grouped(T));
-    link.set(nearest(SPEEDS, model.get("bandwidth")), number(model.get("bandwidth")));
+    link.set(nearest(SPEEDS, model.get("bandwidth")), legible(model.get("bandwidth")));
     for (const [trait, input] of typed) input.set(String(model.get(trait)));
     problem.textContent = refused(dModel, heads, P);
     const invalid = problem.textContent !== "";
@@ -88,6 +89,7 @@ function render({ model, el: root }) {
       bars[at].bar.style = `--computing:${(100 * compute / longest).toFixed(2)}%;`
         + `--whole:${(100 * (compute + communicate) / longest).toFixed(2)}%`;
     });
+    for (const part of Object.values(bars[1])) part.classList.toggle("hydra-away", P === 1); // the same again
     summary.textContent = `${many(P, "rank")}, ${many(heads / P, "head")} each: `
       + `${prefixed(time.compute + time.communicate, "s")} predicted, ${percent} of it to send; `
       + (P === 1 ? "the one to compare with." : own.times < 1 ? `${three(1 / own.times)} times as slow as one.`
@@ -123,7 +125,7 @@ function cards(ranks, heads) {
 
 /** How many times faster, against the number of ranks, both by their logarithms; dashed, as many as ranks. */
 function speedup(choose) {
-  const caption = el("figcaption", {}, "times as fast as one rank, over ranks: drag the dot; dashed: as many times as ranks");
+  const caption = el("figcaption", {}, "times as fast as one rank, over ranks, both by their logarithms: drag the dot; dashed: as many times as ranks");
   const drawn = svg("g");
   const dot = svg("circle", { class: "hydra-dot", r: 6 });
   const handle = svg("circle", { class: "hydra-handle", r: 22 });
@@ -139,7 +141,7 @@ function speedup(choose) {
     stops = points.map((p) => ({ ranks: p.ranks, at: x(p.ranks) }));
     drawn.replaceChildren(
       ...ticks(up, 4).flatMap((times) => [
-        line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 6, y(times) + 4, number(times).replace(".00e", "e"), "end")]),
+        line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 10, y(times) + 4, number(times).replace(".00e", "e"), "end")]),
       ...(points.length <= 7 ? points.map((p) => p.ranks) : ticks(across, 6))
         .map((ranks) => text(x(ranks), BOTTOM + 15, grouped(ranks), "middle")),
       line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),

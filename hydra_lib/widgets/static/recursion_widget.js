@@ -8,7 +8,7 @@ import { brief, columnHeads, el, follow, grab, line, number, pills, put, slider,
 const QUANTITIES_COUNTED = ["multiplications", "additions", "cost"];
 const DRAWN = 4; // halvings; of more, an eighth is smaller than a pixel
 const [WIDTH, HEIGHT] = [340, 200];
-const [LEFT, RIGHT, TOP, BOTTOM] = [34, WIDTH - 10, 8, HEIGHT - 22];
+const [LEFT, RIGHT, TOP, BOTTOM] = [38, WIDTH - 10, 8, HEIGHT - 22];
 const commas = (x) => x.toLocaleString("en", { maximumFractionDigits: 2 });
 
 function render({ model, el: root }) {
@@ -49,7 +49,7 @@ function render({ model, el: root }) {
     const [a, b, c] = algorithm.additions;
     const shared = total(writtenAdditions(algorithm)) - total(algorithm.additions);
     level.textContent = `The matrices are halved L times, down to numbers`
-      + `${levels > DRAWN ? ` (drawn: ${DRAWN} times, then paler)` : ""}. A level takes ${rank} products of blocks and `
+      + `${levels > DRAWN ? ` (drawn: ${DRAWN} times)` : ""}. A level takes ${rank} products of blocks and `
       + `${a + b + c} additions, ${a} in A, ${b} in B and ${c} in C`
       + (shared ? `; as written ${a + b + c + shared}, but a sum that comes up again is taken once.` : ".");
     const share = counts[0] / loop[0];
@@ -72,13 +72,14 @@ function render({ model, el: root }) {
 
 /** The work that is left, as an area: of eight eighths, as many as there are products, level after level. */
 function work() {
-  const caption = el("figcaption");
+  const caption = el("figcaption", { style: "--lines:3" });
   const path = svg("path", { class: "hydra-work" });
   const root = el("figure", { class: "hydra-figure hydra-eighths" }, caption,
     svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" }, svg("rect", { width: 1, height: 1, class: "hydra-saved" }), path));
   const draw = (rank, levels, share) => {
     const drawn = Math.min(levels, DRAWN);
-    caption.textContent = `multiplications left: ${brief(100 * share)}\u00a0% of the square`;
+    caption.textContent = `multiplications left: ${brief(100 * share)}\u00a0% of the square`
+      + (levels > drawn ? "; pale: halved on" : "");
     const gap = 0.004 * (levels > 0) * (drawn < 3);
     path.setAttribute("d", kept(rank, drawn).map(([x, y, w, h]) =>
       `M${x + gap} ${y + gap}h${w - 2 * gap}v${h - 2 * gap}h${2 * gap - w}z`).join(""));
@@ -108,7 +109,7 @@ function costs(deepest, choose) {
     drawn.replaceChildren(
       ...ticks(up, 5).flatMap((ratio) => [
         line(LEFT, y(ratio), RIGHT, y(ratio), ratio === 1 ? "hydra-base" : "hydra-grid"),
-        text(LEFT - 6, y(ratio) + 4, ratio, "end")]),
+        text(LEFT - 10, y(ratio) + 4, ratio, "end")]),
       ...ratios.map((_, l) => (l % 2 ? "" : text(x(l), BOTTOM + 15, l, "middle"))),
       text(RIGHT, TOP + 8, "dearer than the triple loop", "end"),
       text(LEFT + 6, BOTTOM - 5, "cheaper", "start"),
