@@ -819,6 +819,17 @@ def test_a_finger_drags_the_dashed_line(widget_page):
     x, y = middle(page.locator(".hydra-along"))
     assert swipe(page, (x, y), (x - 150, y)) == 0
     expect(select(page, "Length T")).not_to_have_value(taken)
+    pick(page, "along T")
+    covered = page.evaluate(
+        """() => {
+            const handle = document.querySelector(".hydra-along");
+            const { x, y, width, height } = handle.getBoundingClientRect();
+            const tops = Array.from({ length: 40 }, (_, i) =>
+                document.elementFromPoint(x + width / 2, y + (height * (i + 0.5)) / 40));
+            return tops.filter((one) => one !== handle).length;
+        }"""
+    )
+    assert covered == 0  # by no dot that stands on the line
 
 
 @browser
@@ -857,6 +868,17 @@ def test_a_kernel_that_was_not_measured_there(widget_page):
         "Python loops was not measured at this size."
     )
     expect(page.locator(".hydra-chosen")).to_have_count(0)
+
+
+@browser
+def test_among_other_measurements_a_kernel_is_not_missed(widget_page):
+    page = widget_page(ExplorerWidget({"gpu": gpu_record()}, group="ladder", kernel="Triton"))
+    expect(page.locator(".hydra-summary")).to_contain_text("Triton: ")
+    select(page, "Measured").select_option("grid")  # where it was measured it stays
+    expect(page.locator(".hydra-summary")).to_contain_text("Triton: ")
+    select(page, "Measured").select_option("kernels")
+    expect(page.locator(".hydra-summary")).not_to_contain_text("was not measured")
+    expect(page.locator(".hydra-chosen")).to_have_count(1)
 
 
 @browser

@@ -758,6 +758,9 @@ def test_a_finger_that_slides_points_at_each_word(widget_page):
     words = page.locator(".hydra-words button")
     swipe(page, middle(words.nth(0)), middle(words.nth(6)))
     assert set(page.evaluate("[...met]")) >= set(sentence.WORDS[1:6])
+    page.wait_for_url("**#sentence.word=6")  # where it is lifted it has chosen
+    page.get_by_label("decay ½").check()
+    expect(page.locator(".hydra-equation strong")).to_have_text("tired")
 
 
 @browser

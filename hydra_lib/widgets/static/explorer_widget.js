@@ -22,8 +22,12 @@ function render({ model, el: root }) {
   /** Another choice; what it leaves without rows goes back to the usual. */
   const change = (key, text) => {
     const value = view(records, asked()).offered[key].find((v) => String(v) === text);
-    const { refused } = view(records, { ...asked(), [key]: value });
-    update(model, { [traitOf(key)]: value, ...Object.fromEntries(refused.map((k) => [traitOf(k), null])) });
+    const { refused, record, taken } = view(records, { ...asked(), [key]: value });
+    // Of other measurements, which it is not among, a kernel is not missed.
+    const among = record.rows.some(({ group, kernel }) => group === taken.group && kernel === model.get("kernel"));
+    update(model, {
+      [traitOf(key)]: value, ...Object.fromEntries(refused.map((k) => [traitOf(k), null])), ...(among ? {} : { kernel: null }),
+    });
   };
   const pick = (kernel) => update(model, { kernel });
 
@@ -36,10 +40,10 @@ function render({ model, el: root }) {
   const told = el("p", { class: "hydra-problem", role: "status" });
   const results = el("div", { class: "hydra-results" });
   const caption = el("figcaption");
-  // The handle stays while the drawing over it is made anew, so that a hand keeps hold of it.
+  // The handle stays while the drawing under it is made anew, so that a hand keeps hold of it.
   const handle = svg("rect", { class: "hydra-along", width: 32, height: HEIGHT });
   const drawing = svg("g");
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, handle, drawing);
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, drawing, handle);
   const figure = el("figure", { class: "hydra-figure hydra-plot" }, chart.root, picture, caption);
   const summary = el("p", { class: "hydra-summary", "aria-live": "polite" });
   root.classList.add("hydra", "hydra-measured");

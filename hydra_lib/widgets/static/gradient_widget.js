@@ -3,7 +3,7 @@ import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
 import { arc, LEAST, strokes } from "./sentence.js";
 import {
-  brief, columnHeads, css, el, follow, heat, line, number, pills, slider, svg, swatch, table, text, update,
+  brief, columnHeads, css, el, follow, heat, line, number, pills, slider, svg, swatch, table, text, update, weight,
 } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
@@ -34,6 +34,7 @@ function render({ model, el: root }) {
   let taken = [];
   let arrived;
   const here = () => JSON.stringify([model.get("scores"), model.get("target")]);
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
   const step = (times) => {
     const { losses, scores } = after(times);
     taken = [...taken, ...losses].slice(-BACK);
@@ -41,12 +42,18 @@ function render({ model, el: root }) {
     arrived = JSON.stringify([rounded, model.get("target")]);
     update(model, { scores: rounded });
   };
+  /** Several steps, one a frame; whatever else changes the row meanwhile ends them. */
+  const walk = (times) => {
+    if (still.matches) return step(times);
+    step(1);
+    if (times > 1) requestAnimationFrame(() => here() === arrived && walk(times - 1));
+  };
   const button = (name, onclick) => el("button", { type: "button", onclick }, name);
   const group = (name, ...all) => el("div", { class: "hydra-buttons", role: "group", "aria-label": name },
     el("span", {}, name), ...all);
   const buttons = [
     group("Begin", ...Object.entries(begin).map(([name, scores]) => button(name, () => update(model, { scores })))),
-    group("Take", button("one step", () => step(1)), button("ten", () => step(10)), button("a hundred", () => step(100))),
+    group("Take", ...[["one step", 1], ["ten", 10], ["a hundred", 100]].map(([name, times]) => button(name, () => walk(times)))),
   ];
 
   const sliders = words.map((word, j) => {
@@ -55,7 +62,7 @@ function render({ model, el: root }) {
     made.root.firstChild.prepend(swatch(css(values[j])), " ");
     return made;
   });
-  const rows = table("A word a row: weight × pull = push on its score", words.length, 4);
+  const rows = table(`A word a row: weight × pull = push on its score; a step adds ${RATE} pushes`, words.length, 4);
   columnHeads(rows, "word and score", ["weight", "pull", "push"]);
   rows.root.querySelector("thead td")?.remove();
   rows.cells.forEach((cells, j) => {
@@ -115,7 +122,7 @@ function render({ model, el: root }) {
     words.forEach((_, j) => {
       sliders[j].set(scores[j], scores[j].toFixed(1).replace(/^-0\.0$/, "0.0").replace("-", "−"));
       const cells = rows.cells[j];
-      cells[1].textContent = p[j].toFixed(3);
+      cells[1].textContent = weight(p[j]);
       heat(cells[1], p[j]);
       paths[j].forEach((path, kind) => {
         path.setAttribute("stroke-width", strokes(p[j])[kind]);

@@ -82,6 +82,7 @@ function render({ model, el: root }) {
     arcs, ...paints, ...buttons, ...scores, ...shares, label);
   // A finger that slides along the sentence points at each word it meets, as a mouse does.
   line.addEventListener("pointerdown", (event) => event.target.releasePointerCapture?.(event.pointerId));
+  line.addEventListener("pointerup", (event) => event.pointerType === "touch" && pointed !== null && choose(pointed));
   const rest = roving([buttons]);
 
   const matrix = table("weights: a row for each output", n, n + 1, (i) => words[i]);

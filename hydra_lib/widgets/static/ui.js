@@ -31,9 +31,17 @@ export const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).
 
 /** A labelled native range input. JupyterLab takes the arrow keys unless the input says no. */
 export function slider(label, { min, max, step = 1 }, onInput) {
+  let before;
   const input = el("input", {
     type: "range", min, max, step, "data-lm-suppress-shortcuts": "true",
     oninput: () => onInput(input.valueAsNumber),
+    // A finger that scrolls the page may have begun on it: what it changed is taken back.
+    onpointerdown: () => { before = input.value; },
+    onpointercancel: () => {
+      if (input.value === before) return;
+      input.value = before;
+      onInput(input.valueAsNumber);
+    },
   });
   const output = el("output");
   const root = el("label", { class: "hydra-control" }, el("span", {}, label), input, output);
