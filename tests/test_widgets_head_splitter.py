@@ -167,7 +167,12 @@ def test_fields_and_presets(widget_page):
         expect(page.locator(".hydra-summary")).to_contain_text("head_dim = 10 / 2 = 5.")
     page.get_by_label("or type d_model").fill("4096")
     page.keyboard.press("Tab")
-    expect_config(page, 4096, 2)  # the other field is right again
+    # What was refused stays where it was typed, with the reason, until it is mended.
+    expect(field).to_have_value("65537")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    field.fill("2")
+    field.press("Enter")
+    expect_config(page, 4096, 2)
     expect(field).to_have_attribute("aria-invalid", "false")
 
     preset = page.get_by_label("Preset")

@@ -360,7 +360,7 @@ def predictions(model, text, edit=None):
 
 def told(text, layer, head, t, weights, now, whole, off):
     """The sentences, in words of this test; ``whole`` is None while every head is on."""
-    row = weights[t].tolist()
+    row = weights[layer, head, t].tolist()
     order = sorted(range(t + 1), key=lambda j: -row[j])[:3]
     seen = [j for n, j in enumerate(order) if n == 0 or row[j] >= 0.05]
     looks = f"Head {layer}.{head} looks at " + ", ".join(f"{text[j]} {row[j]:.2f}" for j in seen)
@@ -385,6 +385,13 @@ def told(text, layer, head, t, weights, now, whole, off):
         n = SYMBOLS.index(answer)
         line += ": right" if guess == answer else f": wrong, {answer} gets {now[t, n]:.2f}"
         line += "" if whole is None else f" ({whole[t, n]:.2f} with it)"
+        still = [
+            f"{n // HEADS}.{n % HEADS}"
+            for n, own in enumerate(weights.flatten(0, 1))  # a matrix for each head
+            if n != off and own[t, answers].sum() >= 0.5
+        ]
+        if whole is not None and guess == answer and still:
+            line += f"; {' and '.join(still)} still look{'s' * (len(still) == 1)} there"
     return [asked, f"{line}.", looks]
 
 
@@ -421,7 +428,7 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
     weights = all_weights[layer][head]
     whole = predictions(model, text)
     now = predictions(model, text, edit) if edit else whole
-    lines = told(text, layer, head, position, weights, now, whole if edit else None, off)
+    lines = told(text, layer, head, position, all_weights, now, whole if edit else None, off)
     expect(view.locator(".hydra-told > span")).to_have_text(lines)
     before = every_weight(model, text, None)[1]
     moved = ((before - all_weights[1]).abs().sum(-1) / 2).mean().item()
@@ -561,23 +568,30 @@ def test_first_look(widget_page, library):
 
 @browser
 def test_heads_by_pointer_and_keyboard(widget_page, library):
-    page = widget_page(HeadViewerWidget(text=TEXT, layer=0, head=0, position=16))
+    widget = HeadViewerWidget(text=TEXT, layer=0, head=0, position=16)
+    page = widget_page(widget, width=360)
     buttons = page.locator(".hydra-head")
     expect(buttons).to_have_count(LAYERS * HEADS)
     for n in range(LAYERS * HEADS):
         buttons.nth(n).click()
         expect_view(page, library, TEXT, *divmod(n, HEADS), 16)
-    for key, setting in (
-        ("ArrowLeft", (1, 4)),
-        ("ArrowUp", (0, 4)),
-        ("ArrowUp", (0, 4)),  # the edge holds
-        ("ArrowRight", (0, 5)),
-        ("ArrowDown", (1, 5)),
-    ):
+    # Up and down go to what stands above and below, however many stand in a line here.
+    tops = [buttons.nth(n).bounding_box()["y"] for n in range(HEADS)]
+    line = tops.count(tops[0])
+    assert line in (2, 3)
+    at = LAYERS * HEADS - 1
+    for key, step in (("ArrowLeft", -1), *[("ArrowUp", -line)] * 3, ("ArrowDown", line)):
         page.keyboard.press(key)
-        expect_view(page, library, TEXT, *setting, 16)
+        at += step
+        expect_view(page, library, TEXT, *divmod(at, HEADS), 16)
+    for _ in range(LAYERS * HEADS):
+        page.keyboard.press("ArrowUp")
+    at %= line
+    expect_view(page, library, TEXT, *divmod(at, HEADS), 16)  # the edge holds
+    page.keyboard.press("ArrowRight")
+    expect_view(page, library, TEXT, *divmod(at + 1, HEADS), 16)
     assert page.locator(".hydra-picker [tabindex='0']").count() == 1
-    page.wait_for_url("**#head_viewer.head=5&head_viewer.layer=1")
+    page.wait_for_url(f"**#head_viewer.head={at + 1}*")
 
 
 def expect_guesses(page, scores, guesses):
@@ -604,7 +618,7 @@ def expect_guesses(page, scores, guesses):
         expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
 
 
-PLACE = "of its attention, where that role has somewhere to look"
+PLACE = "of its attention, wherever there is something to find"
 
 
 @browser
@@ -621,16 +635,16 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
         "What does head 1.2 look for? The three buttons at the top show it at work."
     )
     # Head 1.2 copies; head 1.0 has two roles, and either is right; head 0.0 has none.
-    by_bracket, by_entity = (f"{scores[role][1][0]:.2f} {PLACE}" for role in ("bracket", "entity"))
-    both = f"bracket: {by_bracket}, and entity: {by_entity}"
+    by_bracket, by_entity = (f"{scores[role][1][0]:.2f}" for role in ("bracket", "entity"))
+    both = f"bracket: {by_bracket} {PLACE}; and entity: {by_entity}"
     for n, guess, told in (
         (8, "bracket", f"Not bracket: {scores['bracket'][1][2]:.2f} {PLACE}. "),
-        (8, "nothing", "Not nothing: it plays a role. "),
+        (8, "nothing", "It does something. "),
         (8, "induction", f"Head 1.2 is induction: 0.96 {PLACE}."),
         (6, "entity", f"Head 1.0 is {both}."),
         (0, "previous", f"Not previous: 0.14 {PLACE}. "),
         (0, "nothing", "Head 0.0 plays no role: at best previous, 0.14."),
-        (4, "nothing", "Not nothing: it plays a role. "),
+        (4, "nothing", "It does something. "),
     ):
         page.locator(".hydra-head").nth(n).click()
         page.get_by_role("radio", name=guess).click()

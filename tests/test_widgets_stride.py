@@ -8,7 +8,7 @@ import traitlets
 from playwright.sync_api import expect
 
 from hydra_lib.widgets import StrideWidget
-from tests.conftest import expect_refused, follow, in_javascript, numbers
+from tests.conftest import drawn, expect_refused, follow, in_javascript, numbers
 
 browser = pytest.mark.browser
 
@@ -187,11 +187,31 @@ def test_controls_by_keyboard(widget_page):
 
 
 @browser
+def test_a_number_that_is_pressed_is_followed(widget_page):
+    page = widget_page(StrideWidget(T=5, n_heads=2, head_dim=3))
+    sizes = {"T": 5, "h": 2, "d": 3}
+    for stage, place, index in (
+        ("view", 9, (1, 1, 0)),
+        ("transpose", 22, (1, 3, 1)),
+        ("contiguous", 7, (0, 2, 1)),  # there lies number 13
+    ):
+        page.locator(f"[data-stage={stage}] .hydra-strip span").nth(place).click()
+        drawn(page)
+        expect_element(page, *index, **sizes)
+    page.get_by_label("wrong reshape").click()
+    wrong = page.locator("[data-stage=wrong] .hydra-strip")
+    wrong.locator("span").nth(22).click()  # 1 · 15 + 2 · 3 + 1
+    drawn(page)
+    expect_element(page, 1, 2, 1, wrong=True, **sizes)
+    wrong.click(position={"x": 1, "y": 1})  # beside them is nothing to follow
+    expect_element(page, 1, 2, 1, wrong=True, **sizes)
+
+
+@browser
 def test_controls_by_pointer(widget_page):
     page = widget_page(StrideWidget(T=5, n_heads=2, head_dim=3, position=2))
     sizes = {"T": 5, "h": 2, "d": 3}
     expect_element(page, 0, 2, 0, **sizes)
-    page.get_by_label("wrong reshape").click()
     for label, share, index in (
         ("Head i", 1, (1, 2, 0)),
         ("Position t", 1, (1, 4, 0)),

@@ -15,6 +15,11 @@ ARROWS = {"low": -4, "high": 4, "shape": (3 * N, 2)}
 CONTROLS = ("rule", "parts", "causal", "tau", "arrows", "head")
 
 
+def _written(arrows) -> list[list[float]]:
+    """As they are written, without what float32 makes of them: a link repeats them."""
+    return [[round(x, 4) for x in row] for row in arrows.tolist()]
+
+
 class SentenceWidget(Widget):
     """Seven words that mix their colours; point at a word to see what it takes from the others.
 
@@ -36,8 +41,8 @@ class SentenceWidget(Widget):
     parts = Setting([4] * N, low=1, high=9, whole=True, shape=(N,))
     causal = Setting(True, options=(True, False))
     tau = Setting(1.0, low=0, high=MOST, options=(math.inf,))
-    q = Setting(sentence.QUERIES.tolist(), **ARROWS)
-    k = Setting(sentence.KEYS.tolist(), **ARROWS)
+    q = Setting(_written(sentence.QUERIES), **ARROWS)
+    k = Setting(_written(sentence.KEYS), **ARROWS)
     word = Setting(4, low=0, high=N - 1, whole=True)
     head = Setting(0, low=0, high=2, whole=True)
 

@@ -142,7 +142,7 @@ function render({ model, el: root }) {
     tally.textContent = count(current, run, without) + (gone !== ON && gone < heads ? moved(whole, run, without, T) : "");
     told.replaceChildren(
       wanted(text, position, note),
-      outcome(text, note, now, without && all, without),
+      outcome(text, note, now, without && all, without, without ? lookers(run, position, T, note.answers, gone) : []),
       looks(text, position, note, row, called(layer, head)),
     );
   }
@@ -169,7 +169,7 @@ function headPicker(scores, onChoose) {
   const buttons = layers.map((heads, layer) => heads.map((_, head) => el("button", {
     type: "button", onclick: () => onChoose(layer, head), onfocus: () => onChoose(layer, head),
   }, el("span", {}, called(layer, head)), el("span"), svg("svg", { "aria-hidden": true }), el("span"))));
-  const rest = roving(buttons);
+  const rest = roving([buttons.flat()]); // whose rows a narrow page breaks
   const root = el("div", { class: "hydra-picker" }, ...buttons.map((row, layer) =>
     el("div", { role: "group", "aria-label": `layer ${layer}`, style: `--heads:${row.length}` },
       el("span", { class: "hydra-layer" }, `layer ${layer}`), ...row)));
@@ -258,12 +258,14 @@ function guessing(scores, set) {
     guess.set(own);
     const found = isKnown(scores, layer, head, own);
     for (const input of guess.inputs) input.disabled = found;
-    const at = (one) => `${share(scores[one][layer][head])} of its attention, where that role has somewhere to look`;
-    const played = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED).map((one) => `${one}: ${at(one)}`);
-    const is = played.length ? `is ${played.join(", and ")}` : `plays no role: at best ${role}, ${share(score)}`;
+    const at = (one) => share(scores[one][layer][head]);
+    const [main, second] = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED);
+    const wherever = "of its attention, wherever there is something to find";
+    const is = main ? `is ${main}: ${at(main)} ${wherever}${second ? `; and ${second}: ${at(second)}` : ""}`
+      : `plays no role: at best ${role}, ${share(score)}`;
     verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for? The three buttons at the top show it at work.`
       : found ? `Head ${called(layer, head)} ${is}.${own === "told" ? "" : " You saw it."}`
-        : `Not ${own}: ${own === "nothing" ? "it plays a role" : at(own)}. Guess again, or let all be named.`;
+        : `${own === "nothing" ? "It does something" : `Not ${own}: ${at(own)} ${wherever}`}. Guess again, or let all be named.`;
     const left = guessed.filter((one, n) => !known(one, n)).length;
     all.disabled = left === 0;
     return !found; // what its roles are is not to be read elsewhere
@@ -416,7 +418,15 @@ function wanted(text, position, { job, answers }) {
     sign(text[answers[0]]), `, which ${why} (dashed).`);
 }
 
-function outcome(text, { job, answers }, now, all, without) {
+/** The heads, but for one, that give most of their attention to where the answer stands. */
+function lookers({ weights }, position, T, answers, gone) {
+  return weights.flatMap((layer, l) => layer.flatMap((own, h) => {
+    const mass = answers.reduce((total, j) => total + own[position * T + j], 0);
+    return l * layer.length + h !== gone && mass >= PLAYED ? [called(l, h)] : [];
+  }));
+}
+
+function outcome(text, { job, answers }, now, all, without, others) {
   const [guess] = best(now, 1);
   const who = all ? `Without ${without} it expects ` : "The model expects ";
   const parts = [who, sign(SYMBOLS[guess]), ` (${share(now[guess])})`];
@@ -425,6 +435,7 @@ function outcome(text, { job, answers }, now, all, without) {
     if (guess === answer) parts.push(": right");
     else parts.push(": wrong, ", sign(SYMBOLS[answer]), ` gets ${share(now[answer])}`);
     if (all) parts.push(` (${share(all[answer])} with it)`);
+    if (guess === answer && others.length) parts.push(`; ${others.join(" and ")} still look${others.length > 1 ? "" : "s"} there`);
   }
   return sentence(...parts, ".");
 }

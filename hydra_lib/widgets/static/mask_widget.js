@@ -24,11 +24,15 @@ function render({ model, el: root }) {
   const paint = (places, allowed) => update(model, {
     mask: model.get("mask").map((r, a) => r.map((m, b) => (places.includes(buttons[a][b]) ? allowed : m))),
   });
+  // What becomes of a score is seen in the same place of both results.
+  const light = (row, column) => [right, wrong].forEach(({ cells }) => cells.forEach((all, i) =>
+    all.forEach((cell, j) => cell.classList.toggle("hydra-source", i === row && j === column))));
   // A stroke gives every cell it meets what its first one becomes; without a stroke a click toggles.
   let stroke = null;
   const buttons = toggles.cells.map((cells, i) => cells.map((cell, j) => {
     const button = el("button", {
       type: "button", class: "hydra-toggle",
+      onpointerenter: () => light(i, j), onfocus: () => light(i, j),
       onpointerdown: (event) => {
         if (event.button !== 0) return;
         button.setPointerCapture(event.pointerId);
@@ -46,6 +50,7 @@ function render({ model, el: root }) {
     return button;
   }));
   roving(buttons);
+  toggles.root.addEventListener("pointerleave", () => light());
   toggles.root.addEventListener("pointermove", (event) => {
     if (!stroke?.first.hasPointerCapture(event.pointerId)) return;
     const met = between(stroke.at, [event.clientX, event.clientY])
@@ -92,10 +97,11 @@ function render({ model, el: root }) {
       return { leaks, empty: weights.filter((row) => row.every((w) => w === 0)).length };
     });
     const worst = Math.max(...totals[1].leaks);
-    summary.textContent =
-      `With −∞ the forbidden positions get ${number(Math.max(...totals[0].leaks))}; `
-      + `with 0 the leakiest row gives them ${number(worst)} of its weight.`
-      + (totals[0].empty ? ` Rows with nothing to attend to: ${totals[0].empty}; they give zeros.` : "");
+    const { empty } = totals[0];
+    summary.textContent = (mask.flat().every((allowed) => allowed) ? "Nothing is forbidden: both give the same."
+      : `With −∞ the forbidden positions get ${number(Math.max(...totals[0].leaks))}; `
+        + `with 0 (outlined) the leakiest row gives them ${worst.toFixed(2)} of its weight.`)
+      + (empty ? ` ${empty} row${empty > 1 ? "s have" : " has"} nothing to attend to: zeros.` : "");
   });
 }
 

@@ -115,17 +115,21 @@ function render({ model, el: root }) {
       });
       rows.cells[i][3].textContent = of(p).toFixed(3);
     });
-    summary.textContent = told(U, name, of(own), of(rival), key === "entropy" ? temperatureOf(U) : null);
+    summary.textContent = told(U, name, of(own), of(rival), key === "entropy" ? temperatureOf(U) : null,
+      Math.max(...own.map((weight, j) => Math.abs(weight - rival[j]))));
   });
 }
 
-function told(U, { sign, best }, own, most, tau) {
+/** The two in words; `apart` is how far the furthest of their weights are. */
+function told(U, { sign, best }, own, most, tau, apart) {
   const whose = best + (U > -1 ? " (of the scores with their sign turned)" : "");
   const name = tau === null ? whose : `${whose} at τ = ${brief(tau)}`;
-  return most - own < 5e-4
+  // Of numbers that are shown the difference is theirs; one that they hide has digits of its own.
+  const less = rounded(rounded(most) - rounded(own));
+  return apart < 5e-3
     ? `You stand on ${name}: ${sign} = ${most.toFixed(3)}.`
     : `${name[0].toUpperCase()}${name.slice(1)} has ${sign} = ${most.toFixed(3)}, yours ${own.toFixed(3)}, `
-      + `${(most - own).toFixed(3)} less.`;
+      + `${less ? less.toFixed(3) : brief(most - own)} less.`;
 }
 
 export default { render, valid: withinLimits };

@@ -2,8 +2,8 @@
 import { product, weightMatrix } from "./aggregation.js";
 import { boltzmann } from "./boltzmann.js";
 
-/** A weight below this has no arc. */
-export const LEAST = 0.004;
+/** A weight below this is written .00, and has no arc. */
+export const LEAST = 0.005;
 
 /** The scores of every head, q·k / √d_k, each n × n; −∞ where the mask forbids.
  * @param {{causal: boolean, q: number[][], k: number[][]}} setting

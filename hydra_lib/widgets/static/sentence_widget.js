@@ -14,6 +14,7 @@ const CHANNELS = ["red", "green", "blue"];
 const HUES = ["205 45 45", "35 145 70", "50 100 215"]; // of three heads
 const HEIGHT = 120; // of the arcs, in the units of their picture
 const MILLISECONDS = 450;
+const COLD = 70; // where the slider begins, at 0: up to there one word has all that is seen
 
 function render({ model, el: root }) {
   const words = model.get("words");
@@ -42,13 +43,15 @@ function render({ model, el: root }) {
 
   const rule = pills("Weights by", may("parts") ? [...RULES, OWN] : RULES, (value) => update(model, { rule: value }));
   const causal = checkbox("causal: nothing from later words", (value) => update(model, { causal: value }));
-  const tau = slider("Temperature τ", { min: 0, max: STEPS }, (position) => {
-    const value = temperatureAt(position);
+  const tau = slider("Temperature τ", { min: COLD, max: STEPS }, (position) => {
+    const value = temperatureAt(position > COLD ? position : 0);
     update(model, { tau: value === Infinity ? "inf" : value });
   });
   tau.root.classList.add("hydra-ended"); // by a class, as below
-  tau.root.append(el("span", { class: "hydra-ends", "aria-hidden": "true" },
-    el("span", {}, "the best alone"), el("span", {}, "1"), el("span", {}, "all alike")));
+  const scaled = el("span", { class: "hydra-scaled" });
+  tau.input.replaceWith(scaled);
+  scaled.append(tau.input, el("span", { class: "hydra-ends", "aria-hidden": "true" }, el("span", {}, "one alone"),
+    el("span", { style: `--at:${(STEPS / 2 - COLD) / (STEPS - COLD)}` }, "1"), el("span", {}, "all alike")));
   const head = pills("Head", CHANNELS.map((channel, i) => [String(i), `${i}: ${channel}`]),
     (value) => update(model, { head: Number(value) }));
   const shown = { rule, causal, tau, head };
@@ -162,9 +165,9 @@ function render({ model, el: root }) {
     scores.forEach((item, j) => {
       item.textContent = row[j] === -Infinity ? "" : row[j].toFixed(1).replace("-", "−");
     });
-    label.textContent = `value, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”`;
+    label.textContent = `value, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”${several() ? "; faint: the other heads" : ""}`;
     words.forEach((word, i) => {
-      const takes = downwards(arrived[own][i], 0.005).slice(0, 3).map(([w, j]) => `${short(w)} of ${words[j]}`).join(", ");
+      const takes = downwards(arrived[own][i], LEAST).slice(0, 3).map(([w, j]) => `${short(w)} of ${words[j]}`).join(", ");
       buttons[i].setAttribute("aria-pressed", i === chosen);
       buttons[i].setAttribute("aria-label", `${word}: takes ${takes}`);
       outputs[i].style.setProperty("--paint", css(outs[i]));
@@ -172,14 +175,14 @@ function render({ model, el: root }) {
       outputs[i].classList.toggle("hydra-on", i === chosen);
       for (const item of [paints[i], shares[i]]) {
         item.classList.toggle("hydra-on", i === lit);
-        item.classList.toggle("hydra-none", p[i] < 0.005);
+        item.classList.toggle("hydra-none", p[i] < LEAST);
       }
       shares[i].textContent = back && i > chosen ? "" : short(p[i]);
       mixes[i].style.setProperty("--paint", css(outs[i]));
       matrix.rows[i].classList.toggle("hydra-chosen", i === chosen);
       arrived[own][i].forEach((w, j) => {
         const cell = matrix.cells[i][j];
-        cell.textContent = w < 0.005 ? "" : short(w);
+        cell.textContent = w < LEAST ? "" : short(w);
         heat(cell, weights[own][i][j]);
         cell.classList.toggle("hydra-source", i === chosen && j === lit);
         cell.classList.toggle("hydra-skipped", back && j > i);
@@ -193,7 +196,7 @@ function render({ model, el: root }) {
   }
 
   /** The terms of a sum, the largest first; while a hand changes them, each keeps its place. */
-  const terms = (p) => (model.get("rule") === "own" ? downwards(p, 0.005).sort(([, i], [, j]) => i - j) : downwards(p, 0.005));
+  const terms = (p) => (model.get("rule") === "own" ? downwards(p, LEAST).sort(([, i], [, j]) => i - j) : downwards(p, LEAST));
   /** The sum that makes the chosen output. */
   function tell(chosen, own, p, out, last) {
     const one = ([w, j]) => {
@@ -213,7 +216,7 @@ function render({ model, el: root }) {
   /** What a mask has taken from a row. */
   function said(chosen, lost) {
     if (chosen === n - 1) return `“${words[chosen]}” is the last word: the mask takes nothing from it.`;
-    return lost < 0.005 ? "" : `Unmasked, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
+    return lost < LEAST ? "" : `Unmasked, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
   }
   /** What each head brings to the colour, and the colour. */
   const joined = (out) => [
@@ -238,7 +241,7 @@ function render({ model, el: root }) {
     causal.input.checked = model.get("causal");
     const attends = model.get("rule") === "attention";
     const at = setting().tau;
-    tau.set(positionOf(at), brief(at));
+    tau.set(Math.max(positionOf(at), at > 0 ? COLD + 1 : 0), brief(at));
     tau.input.disabled = causal.input.disabled = !attends;
     rest(buttons[model.get("word")]);
     draw();

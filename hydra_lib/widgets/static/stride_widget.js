@@ -23,7 +23,7 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-controls" }, ...Object.values(sliders).map((s) => s.root), wrong.root),
     el("p", { class: "hydra-note" }, "One sequence (batch 1), everything counted from 0. The cells are memory, in "
       + "order; the number says where it lay in x, the colour which head it belongs to. Underlined: what the stage "
-      + "calls head i."),
+      + "calls head i. Press a number to follow it."),
     legend, ...Object.values(panels).map((p) => p.root), summary,
   );
 
@@ -45,7 +45,8 @@ function render({ model, el: root }) {
 
     const all = stages(T, h, d);
     const places = Object.fromEntries(Object.entries(all).map(([stage, layout]) =>
-      [stage, panels[stage].draw(layout, index, h, d)]));
+      [stage, panels[stage].draw(layout, index, h, d, (at) =>
+        update(model, Object.fromEntries(Object.entries(at).map(([axis, value]) => [INDEX[axis][1], value]))))]));
     const copied = all.contiguous !== all.transpose;
     summary.textContent = `Head ${index.i} of token ${index.t}, component ${index.c}, lies at address `
       + `${places.view} before and after the transpose: nothing moved. `
@@ -76,9 +77,17 @@ function panel(stage) {
   const strip = el("div", { class: "hydra-strip", role: "img" });
   const root = el("section", { class: "hydra-stage", "data-stage": stage },
     el("div", { class: "hydra-title" }, TITLES[stage]), facts, formula, strip);
-  const draw = (layout, index, h, d) => {
+  let press; // a cell of memory: that element is then looked at
+  strip.addEventListener("click", ({ target }) => target !== strip && press([...strip.children].indexOf(target)));
+  const draw = (layout, index, h, d, choose) => {
     const { shape, strides, memory } = layout;
     const axes = [...AXES[stage]];
+    press = (place) => {
+      const [T, at] = [shape[axes.indexOf("t")], elementAt(memory[place], h, d)];
+      choose(stage === "wrong" // there an address has another meaning
+        ? { i: Math.floor(place / (T * d)), t: Math.floor(place / d) % T, c: place % d }
+        : { i: at.head, t: at.position, c: at.component });
+    };
     const address = offset(axes.map((axis) => index[axis]), strides);
     const own = new Set(slice(layout, axes.indexOf("i"), index.i));
     facts.textContent = `shape (${shape.join(", ")}), strides (${strides.join(", ")})`;

@@ -4,7 +4,6 @@ import { withinLimits } from "./limits.js";
 import { brief, choice, el, field, follow, line, number, optionOf, slider, svg, update } from "./ui.js";
 
 const EXAMPLES = {
-  "One clear winner": [3, 1, 0.5, 0, -1],
   "A tie of two": [2, 2, 0, -1, -2],
   "A row of the running mean": [0, 0, 0, "-inf", "-inf"],
 };
@@ -86,7 +85,7 @@ function render({ model, el: root }) {
     const room = scores.filter((s) => s > -Infinity).length;
     summary.textContent = `${phase(tau)} effectively ${number(Math.exp(now.S))} of ${room} `
       + "states in use." + (tau === Infinity ? "" : ` F = U − τS: ${number(now.F)} = `
-        + `${number(now.U)} − ${number(tau)} × ${number(now.S)}.`);
+        + `${number(now.U)} − ${number(tau)} × ${number(Number(now.S.toFixed(4)))}.`);
   });
 }
 

@@ -122,8 +122,10 @@ export function field(label, read, onValue) {
   };
   const root = el("label", { class: "hydra-control" }, el("span", {}, label), input, problem);
   const set = (text) => {
+    const same = text === held;
     held = text;
-    if (typing) return; // a picture drawn meanwhile takes no letter from under the hand
+    // A picture drawn meanwhile takes no letter from under the hand, and no reason why one was refused.
+    if (typing || (same && problem.textContent !== "")) return;
     tell(""); // whatever was typed wrong is over once the value is set in another way
     input.value = text;
   };
@@ -164,6 +166,18 @@ export function columnHeads({ root }, corner, heads) {
 
 const STEPS_OF_KEY = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
+/** The nearest button of the next line up or down, where a page has broken a row into lines. */
+function beyond(button, row, way) {
+  const at = (one) => {
+    const { x, y, width, height } = one.getBoundingClientRect();
+    return [x + width / 2, y + height / 2];
+  };
+  const [x, y] = at(button);
+  const far = (one) => [way * (at(one)[1] - y), Math.abs(at(one)[0] - x)];
+  return row.filter((one) => far(one)[0] > button.offsetHeight / 2)
+    .sort((a, b) => Math.round(far(a)[0] - far(b)[0]) || far(a)[1] - far(b)[1])[0];
+}
+
 /** One tab stop for a grid of buttons; arrow keys move inside it. Returns what moves the tab stop. */
 export function roving(rows) {
   const rest = (stop) => {
@@ -178,7 +192,8 @@ export function roving(rows) {
       if (!step && !end) return;
       event.preventDefault();
       event.stopPropagation();
-      (end ?? rows[i + step[0]]?.[j + step[1]])?.focus();
+      const next = end ?? (rows.length === 1 && step[0] ? beyond(button, row, step[0]) : rows[i + step[0]]?.[j + step[1]]);
+      next?.focus();
     });
   }));
   rest(rows[0][0]);
