@@ -203,7 +203,9 @@ def test_a_number_that_is_pressed_is_followed(widget_page):
     wrong.locator("span").nth(22).click()  # 1 · 15 + 2 · 3 + 1
     drawn(page)
     expect_element(page, 1, 2, 1, wrong=True, **sizes)
-    wrong.click(position={"x": 1, "y": 1})  # beside them is nothing to follow
+    wrong.click(
+        position={"x": wrong.bounding_box()["width"] - 2, "y": 3}
+    )  # beside them is nothing to follow
     expect_element(page, 1, 2, 1, wrong=True, **sizes)
 
 
@@ -212,6 +214,7 @@ def test_controls_by_pointer(widget_page):
     page = widget_page(StrideWidget(T=5, n_heads=2, head_dim=3, position=2))
     sizes = {"T": 5, "h": 2, "d": 3}
     expect_element(page, 0, 2, 0, **sizes)
+    page.get_by_label("wrong reshape").click()
     for label, share, index in (
         ("Head i", 1, (1, 2, 0)),
         ("Position t", 1, (1, 4, 0)),
