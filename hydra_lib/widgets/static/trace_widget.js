@@ -68,6 +68,7 @@ function render({ model, el: root }) {
   const there = VERBS.flatMap(([, made], n) => (Object.hasOwn(size, made) ? [n + 1] : []));
   const next = el("button", { type: "button", onclick: () => walk(there.find((step) => step > done) ?? 1) }, "next step");
   let done; // the last step whose table is filled
+  let written = {}; // the numbers that stand in the tables
   const choose = (cell) => {
     hovered = undefined;
     update(model, { cell });
@@ -142,15 +143,18 @@ function render({ model, el: root }) {
       dots.forEach((dot, i) => dot.style.setProperty("--paint", css(matrices[name][i])));
       matrices[name].forEach((row, i) => row.forEach((x, j) => {
         const picked = name === chosen.name && i === chosen.i && j === chosen.j;
-        buttons[i][j].textContent = brief(x);
-        buttons[i][j].setAttribute("aria-label", `${spoken.at(name, i, j)} = ${number(x)}`);
+        if (written[name]?.[i][j] !== x) { // a number that stays costs the page no layout
+          buttons[i][j].textContent = brief(x);
+          buttons[i][j].setAttribute("aria-label", `${spoken.at(name, i, j)} = ${number(x)}`);
+          if (name === "weights") heat(cells[i][j], x);
+        }
         buttons[i][j].setAttribute("aria-current", picked);
         if (picked && hovered === undefined) rest(buttons[i][j]);
         cells[i][j].classList.toggle("hydra-source", made.some(([source, r, c]) =>
           source === name && (r === ALL || r === i) && (c === ALL || c === j)));
-        if (name === "weights") heat(cells[i][j], x);
       }));
     }
+    written = matrices;
     if (drawing) {
       const { name, i, j } = chosen;
       if (name && !KEYED.includes(name)) row = i;
