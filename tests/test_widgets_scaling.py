@@ -214,7 +214,7 @@ def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
         # The bars hold every score that the caption does not leave out.
         lane = page.locator(".hydra-histogram").nth(which)
         caption = lane.locator("figcaption").inner_text()
-        outside = re.search(r", ([\d,]+) beyond$", caption)
+        outside = re.search(r", ([\d,]+) outside$", caption)
         assert caption.startswith(f"{['q·k', 'q·k / √d_k'][which]}: 2,000 scores")
         far = (many - raw.mean / divisor + 24) / 48
         beyond = ((far < 0) | (far >= 1)).sum().item()
@@ -313,3 +313,21 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
         follow(page, f"#scaling.{asked}")
         expect_refused(page, "scaling", asked)
         expect_setting(page)
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_tables_stay_where_they_are(widget_page, width):
+    page = widget_page(ScalingWidget(), width=width)
+    page.add_style_tag(content="body { font-family: 'DejaVu Sans', Verdana }")  # wide letters
+    places = """() => [...document.querySelectorAll("table, .hydra-histogram")]
+        .map((one) => one.getBoundingClientRect())
+        .map(({ x, y, width }) => [x, y, width].map(Math.round))"""
+    slider = page.get_by_role("slider", name="Width d_k")
+    slider.press("Home")
+    seen = set()
+    for _ in range(10):
+        drawn(page)
+        seen.add(str(page.evaluate(places)))
+        slider.press("ArrowRight")
+    assert len(seen) == 1

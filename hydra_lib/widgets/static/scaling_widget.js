@@ -26,7 +26,7 @@ function render({ model, el: root }) {
   columnHeads(row, "key", LANES.flatMap((name) => [name, "weight"]));
   row.cells.forEach((cells) => [cells[1], cells[3]].forEach((cell) => cell.classList.add("hydra-bar")));
   row.root.classList.add("hydra-frozen");
-  const facts = ["mean, predicted", "mean, measured", "variance, predicted", "variance, measured", "of it within a row",
+  const facts = ["mean, predicted", "mean, measured", "variance, predicted", "variance, measured", "variance within a row",
     `keys in use, of ${KEYS}`, "size of the Jacobian"];
   const compared = table("A score, and this row", facts.length, LANES.length, (i) => facts[i]);
   columnHeads(compared, "", LANES);
@@ -106,7 +106,7 @@ function lane(name) {
     curve.setAttribute("points", points.join(" "));
     const outside = scores.length - counts.reduce((a, b) => a + b, 0);
     caption.textContent = `${name}: ${scores.length.toLocaleString("en")} scores`
-      + (outside ? `, ${outside.toLocaleString("en")} beyond` : "");
+      + (outside ? `, ${outside.toLocaleString("en")} outside` : "");
   };
   return { root, draw };
 }
