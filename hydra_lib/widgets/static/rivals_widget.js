@@ -69,7 +69,9 @@ function render({ model, el: root }) {
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, measure.root), energy.root, along.root),
     el("p", { class: "hydra-note" },
-      "Drag the point: a distribution over three keys. Its upright line holds all of one mean energy."),
+      "Drag the point: a distribution over three keys. Its upright line holds all of one mean energy, the ring is the "
+      + "most uncommitted of them, and the curve all such rings: dashed where low energies have the smaller weights. "
+      + "Grey: equally uncommitted. Right: how uncommitted, at the same height."),
     el("div", { class: "hydra-panels" },
       el("figure", { class: "hydra-plot hydra-simplex" }, picture),
       el("div", { class: "hydra-wide" }, rows.root, summary)),
