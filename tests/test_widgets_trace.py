@@ -11,7 +11,16 @@ from playwright.sync_api import expect
 from hydra_lib import attention, sentence
 from hydra_lib.masking import causal_mask
 from hydra_lib.widgets import TraceWidget
-from tests.conftest import drawn, expect_refused, extended, follow, in_javascript, middle, numbers
+from tests.conftest import (
+    drawn,
+    expect_refused,
+    extended,
+    follow,
+    in_javascript,
+    middle,
+    numbers,
+    press,
+)
 from tests.refusal import unhooked
 
 browser = pytest.mark.browser
@@ -157,8 +166,8 @@ def table_of(page, name):
     return page.locator("table", has=caption)
 
 
-def expect_tables(page, mask, tau, root):
-    q, k, v = (torch.tensor(x, dtype=torch.float64) for x in (Q, K, V))
+def expect_tables(page, mask, tau, root, q=Q, k=K):
+    q, k, v = (torch.tensor(x, dtype=torch.float64) for x in (q, k, V))
     allowed = None if mask is None else torch.tensor(mask)
     steps = attention.trace(q, k, v, allowed, temperature=tau)._asdict()
     steps |= {"q": q, "kT": k.mT, "v": v}
@@ -190,9 +199,11 @@ def explained(steps, name, i, j, root, mask):
         return f"= {products(steps[left][i], [r[j] for r in steps[right]])} = {here}", made
 
     if name == "q":
-        return f"= {here}, given; it enters every score of row {i + 1}.", row_of("scores", i)
+        into = f"every score of row {i + 1}."
+        return f"= {here}, given: change it, and with it {into}", row_of("scores", i)
     if name == "kT":
-        return f"= {here}, given; it enters every score of column {j + 1}.", column_of("scores", j)
+        into = f"every score of column {j + 1}."
+        return f"= {here}, given: change it, and with it {into}", column_of("scores", j)
     if name == "v":
         return f"= {here}, given; it enters every output of column {j + 1}.", column_of("output", j)
     if name == "scores":
@@ -387,6 +398,56 @@ def test_links(widget_page):
 
 
 @browser
+def test_a_number_of_q_and_k_is_changed_and_all_of_it_taken_back(widget_page):
+    page = widget_page(TraceWidget(Q, K, V, mask=MASK, cell="scores.1.1"))
+    less, more, reset = (
+        page.get_by_role("button", name=name, exact=True) for name in ("−1", "+1", "reset")
+    )
+    expect(reset).to_be_hidden()  # of what is computed nothing can be changed
+    q, k = [list(row) for row in Q], [list(row) for row in K]
+    table_of(page, "q").locator("button").nth(2).click()  # row 2, column 1
+    page.mouse.move(0, 0)
+    expect(page.get_by_role("group", name="change Q (row 2, column 1)")).to_be_visible()
+    expect(reset).to_be_disabled()
+    more.click()
+    q[1][0] += 1
+    expect_tables(page, MASK, None, "√2", q)
+    less.click()
+    less.click()
+    q[1][0] -= 2
+    steps = expect_tables(page, MASK, None, "√2", q)
+    expect_explained(page, steps, "q", 1, 0)
+    table_of(page, "kT").locator("button").nth(3).click()  # of K row 1, column 2
+    page.mouse.move(0, 0)
+    expect(page.get_by_role("group", name="change Kᵀ (row 2, column 1)")).to_be_visible()
+    more.focus()
+    press(page, "Enter", "Enter")
+    k[0][1] += 2
+    expect_tables(page, MASK, None, "√2", q, k)
+    page.wait_for_url(lambda url: "trace.q=" in url and "trace.k=" in url)
+    page.reload()
+    page.wait_for_selector("[data-ready=trace]")
+    expect_tables(page, MASK, None, "√2", q, k)
+    while more.is_enabled():
+        more.click()
+        k[0][1] = min(9, k[0][1] + 1)
+        drawn(page)
+    assert k[0][1] == 9
+    expect_tables(page, MASK, None, "√2", q, k)
+    while less.is_enabled():
+        less.click()
+        k[0][1] = max(-9, k[0][1] - 1)
+        drawn(page)
+    assert k[0][1] == -9
+    expect_tables(page, MASK, None, "√2", q, k)
+    table_of(page, "output").locator("button").first.click()
+    expect(more).to_be_disabled()
+    reset.click()
+    expect_tables(page, MASK, None, "√2")
+    expect(reset).to_be_hidden()
+
+
+@browser
 def test_a_link_that_makes_no_sense_is_told_so(widget_page):
     page = widget_page(TraceWidget(Q, K, V))
     for asked in [
@@ -394,6 +455,9 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
         *(f"cell={c}" for c in ("q.1.1.1", "q.01.1", "constructor.1.1", "7")),
         *(f"temperature={t}" for t in ("0", "-1", "hot", "5e-324", "1000001")),
         *(f"step={s}" for s in ("0", "6", "1.5", "mix")),
+        *(f"{name}=[[1,2]]" for name in "qkv"),
+        "q=[[1],[2],[3]]",
+        "k=[[1,2],[3,4],[5,1000001]]",
         "mask=null",
         "name=x",
     ]:
@@ -437,8 +501,8 @@ def test_words_stand_at_their_rows_and_columns(widget_page):
     expect(page.locator(".hydra-swatch")).to_have_count(0)  # V is no colours
     summary = page.locator(".hydra-summary")
     for name, n, said in (
-        ("q", 2, "Q (b, 1) = 0.5, given; it enters every score of the query “b”."),
-        ("kT", 2, "Kᵀ (1, c) = 2, given; it enters every score of the key “c”."),
+        ("q", 2, "Q (b, 1) = 0.5, given: change it, and with it every score of the query “b”."),
+        ("kT", 2, "Kᵀ (1, c) = 2, given: change it, and with it every score of the key “c”."),
         ("v", 3, "V (b, 2) = 1, given; it enters every output of column 2."),
         ("masked", 1, "masked (a, b) = −∞: “a” may not attend to “b”."),
         ("masked", 3, "masked (b, a) = scaled (b, a) = 1.061: “b” may attend to “a”."),

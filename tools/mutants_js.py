@@ -53,6 +53,7 @@ TESTS = {
     "strides.js": ["stride"],
     "toy_language.js": ["head_viewer"],
     "toy_model.js": ["head_viewer"],
+    "trace_change.js": ["trace"],
     "trace_drawing.js": ["trace"],
     "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
     "your_gpu_chart.js": ["your_gpu"],

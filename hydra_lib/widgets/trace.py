@@ -19,6 +19,8 @@ GIVEN = ("q", "k", "v", "mask", "temperature")
 class TraceWidget(Widget):
     """The five steps, one after the other; point at a number to see the arithmetic that made it.
 
+    A number of ``q`` or ``k`` that is chosen can be changed by steps of one, from −9 to 9.
+
     ``q`` is (Tq, d_k), ``k`` is (Tk, d_k), ``v`` is (Tk, d_v), at most 16 × 16; ``mask`` broadcasts
     to (Tq, Tk), True = may attend; ``temperature`` is √d_k unless given. ``words`` names the
     positions of queries and of keys, which then are as many; none by default. Where all values are

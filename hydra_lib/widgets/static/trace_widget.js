@@ -1,5 +1,6 @@
 import { trace } from "./attention.js";
 import { withinLimits } from "./limits.js";
+import { changer } from "./trace_change.js";
 import { rowDrawing } from "./trace_drawing.js";
 import { brief, columnHeads, css, el, follow, heat, number, pills, roving, swatch, table, update } from "./ui.js";
 
@@ -104,9 +105,10 @@ function render({ model, el: root }) {
     choose(!name || KEYED.includes(name) ? `${VERBS[done - 1][1]}.${i + 1}.1` : `${name}.${i + 1}.${j + 1}`);
   }) : null;
   const summary = el("p", { class: "hydra-summary hydra-sticky", style: "--lines:2;--narrow:3", "aria-live": "polite" });
+  const change = changer(model);
   const panels = el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root));
   root.classList.add("hydra");
-  root.append(el("div", { class: "hydra-groups" }, steps.root, next),
+  root.append(el("div", { class: "hydra-groups" }, steps.root, next, change.root),
     drawing ? el("div", { class: "hydra-traced" }, drawing.root, panels) : panels, summary);
 
   function draw() {
@@ -161,6 +163,8 @@ function render({ model, el: root }) {
       drawing.draw(row, name === "v" ? i : name === "q" || name === "output" || !name ? null : j, done, matrices);
     }
     summary.textContent = text;
+    const settled = parse(model.get("cell"));
+    change.draw(settled, settled.name && spoken.at(settled.name, settled.i, settled.j));
   }
   return follow(model, ["q", "k", "v", "mask", "temperature", "cell", "step"], draw);
 }
@@ -194,8 +198,8 @@ function explain({ name, i, j }, steps, mask, divisor, { at, row, column, output
   const columnOf = (matrix) => matrix.map((one) => one[j]);
   const before = mask ? "masked" : "scaled";
   const rules = {
-    q: () => [`= ${value}, given; it enters every score of ${row(i)}.`, [["scores", i, ALL]]],
-    kT: () => [`= ${value}, given; it enters every score of ${column(j)}.`, [["scores", ALL, j]]],
+    q: () => [`= ${value}, given: change it, and with it every score of ${row(i)}.`, [["scores", i, ALL]]],
+    kT: () => [`= ${value}, given: change it, and with it every score of ${column(j)}.`, [["scores", ALL, j]]],
     v: () => [`= ${value}, given; it enters every output of ${output(j)}.`, [["output", ALL, j]]],
     scores: () => [`= ${termByTerm(steps.q[i], columnOf(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
     scaled: () => [`= ${number(steps.scores[i][j])} / ${divisor} = ${value}`, [["scores", i, j]]],
@@ -214,9 +218,13 @@ function softmax(row, j, value) {
   return `= ${powers[j]} / (${powers.join(" + ")}) = ${value}`;
 }
 
-/** What a link may ask for; the matrices are the page's own. */
+/** What a link may ask for; sizes, values and the mask are the page's own. */
 function valid(trait, value, initial) {
   if (trait === "temperature" || trait === "step") return withinLimits(trait, value, initial);
+  if (trait === "q" || trait === "k") {
+    return withinLimits(trait, value, initial) && value.length === initial[trait].length
+      && value[0].length === initial[trait][0].length;
+  }
   if (trait !== "cell" || typeof value !== "string") return false;
   const { name, i, j } = parse(value);
   const [rows, columns] = Object.hasOwn(sizes(initial), name) ? sizes(initial)[name] : [0, 0];
