@@ -16,7 +16,7 @@ from hydra_lib.records import provenance, records
 from hydra_lib.timing import roofline
 from hydra_lib.timing.sizes import AttentionSize
 from hydra_lib.widgets import ExplorerWidget
-from tests.conftest import follow, in_javascript, middle, numbers, swipe
+from tests.conftest import drawn, follow, in_javascript, middle, numbers, swipe
 from tests.measured_records import FAST, a_row, bare_record, ceiling, environment_of, gpu_record
 
 browser = pytest.mark.browser
@@ -520,8 +520,8 @@ def test_one_record(widget_page):
         ["1.00 ms 0.950–1.10", "266 0.0164", "8.00 medians", "< 0.01 % compute"]
     )
     expect(page.locator(".hydra-summary")).to_have_text(SECOND)
-    expect(page.locator(".hydra-picked text")).to_have_text("2")
-    expect(page.locator(".hydra-point text")).to_have_text(["1", "2", "3"])
+    expect(page.locator(".hydra-picked text")).to_have_text("2 second")
+    expect(page.locator(".hydra-point text")).to_have_text(["1 third", "2 second", "3 first"])
     expect(page.locator("figcaption")).to_have_text(
         "Roofline in bfloat16, as measured: a copy of 1,000 GB/s, a square matmul of 10.0 TFLOP/s."
     )
@@ -589,7 +589,7 @@ def test_rows_by_pointer_and_keyboard(widget_page):
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     expect(summary).to_contain_text("third: ")
-    expect(page.locator(".hydra-picked text")).to_have_text("1")
+    expect(page.locator(".hydra-picked text")).to_have_text("1 third")
     expect(pressed).to_be_focused()
 
 
@@ -695,6 +695,34 @@ def test_charts(widget_page):
     expect(page.locator(".hydra-point text", has_text="Python loops")).to_have_count(1)
 
 
+@browser
+@pytest.mark.parametrize("length", ["32", "1024"])
+def test_names_stand_beside_their_marks_where_they_fit(widget_page, length):
+    page = widget_page(ExplorerWidget({"gpu": gpu_record()}, group="ladder", chart="roofline"))
+    page.add_style_tag(content="body { font-family: 'DejaVu Sans', Verdana }")  # wide letters
+    select(page, "Length T").select_option(length)
+    drawn(page)
+    texts = page.locator(".hydra-point text").all()
+    said = [one.text_content() for one in texts]
+    names = kernels(page)
+    assert sum(" " in one for one in said) >= 2
+    assert all(
+        one in (f"{n}", f"{n} {name}")
+        for one, n, name in zip(
+            sorted(said, key=lambda x: int(x.split()[0])), range(1, 99), names, strict=False
+        )
+    )
+    picture = page.locator(".hydra-plot svg").bounding_box()
+    boxes = [one.bounding_box() for one in texts]
+    for box in boxes:
+        assert box["x"] + box["width"] <= picture["x"] + picture["width"] + 1
+    for one, other in itertools.combinations(boxes, 2):
+        apart = abs(one["y"] - other["y"]) > 10 or (
+            one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
+        )
+        assert apart
+
+
 DRAWN = """() => {
     const picture = document.querySelector(".hydra-plot svg");
     const number = (one, name) => Number(one.getAttribute(name));
@@ -760,7 +788,7 @@ def test_the_roof_stands_where_the_axes_say(widget_page, bandwidth):
     expected = [(bend / 3, 10 / 3), (bend, 10), (3 * intensity, 10)]
     assert found == [pytest.approx(corner, rel=1e-6) for corner in expected]
     speeds = {"1": 266_240e-12 / 1e-3, "2": 266_240e-12 / 2e-3, "3": 266_240e-12 / 8e-3}
-    assert {name: (across(x), up(y)) for x, y, name in drawn["points"]} == {
+    assert {name.split()[0]: (across(x), up(y)) for x, y, name in drawn["points"]} == {
         name: pytest.approx((intensity, speed), rel=1e-6) for name, speed in speeds.items()
     }
     [(x1, y1, x2, y2)] = drawn["gap"]  # what the chosen kernel lacks to the roof

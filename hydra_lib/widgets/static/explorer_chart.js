@@ -32,8 +32,16 @@ function frame(node, across, up, names, written) {
   return { x, y };
 }
 
-/** Marks with their place in the table beside them; one that is chosen stands out. */
+const LETTER = 6.6; // of a name in the picture, at the widest
+/** Marks with their place in the table beside them, and their name where nothing stands in its way; one that is
+ * chosen stands out. */
 function marks(node, found, chosen, onChoose) {
+  const named = ({ row, rank }, left, level) => {
+    const name = `${rank} ${row.kernel}`;
+    const end = left + LETTER * name.length;
+    const free = found.every(({ x, y }) => x < left || x > end + 6 || Math.abs(y - level) > 14);
+    return rank > 0 && end < WIDTH && free ? name : String(rank);
+  };
   for (const column of columns(found, 24)) {
     const right = Math.max(...column.map(({ x }) => x)) + 14;
     const places = apart(column.map(({ y }) => y), 14, TOP, BOTTOM);
@@ -43,7 +51,7 @@ function marks(node, found, chosen, onChoose) {
         line(mark.x + 4, mark.y, right - 2, places[i], "hydra-lead"),
         svg("circle", { cx: mark.x, cy: mark.y, r: 4.5 }),
         // A name in place of a number must not leave the picture.
-        mark.rank > 0 || mark.x < WIDTH / 2 ? text(right, places[i] + 4, String(mark.rank), "start")
+        mark.rank > 0 || mark.x < WIDTH / 2 ? text(right, places[i] + 4, named(mark, right, places[i]), "start")
           : text(mark.x - 8, places[i] + 4, mark.rank, "end"));
       pick.addEventListener("click", () => onChoose(mark.row.kernel));
       node.append(pick);
