@@ -696,6 +696,15 @@ def test_charts(widget_page):
 
 
 @browser
+def test_a_name_stays_away_where_another_mark_is_in_its_place(widget_page):
+    record = small_record()
+    record["rows"][1] |= {"p50": 1.02e-3, "p20": 1e-3, "p80": 1.1e-3, "bytes": 16_384 // 4}
+    record["rows"][2] |= {"kernel": "third, of a long name"}
+    page = widget_page(ExplorerWidget({"x": record}))
+    expect(page.locator(".hydra-point text")).to_have_text(["1", "3 first", "2 second"])
+
+
+@browser
 @pytest.mark.parametrize("length", ["32", "1024"])
 def test_names_stand_beside_their_marks_where_they_fit(widget_page, length):
     page = widget_page(ExplorerWidget({"gpu": gpu_record()}, group="ladder", chart="roofline"))
@@ -716,11 +725,13 @@ def test_names_stand_beside_their_marks_where_they_fit(widget_page, length):
     boxes = [one.bounding_box() for one in texts]
     for box in boxes:
         assert box["x"] + box["width"] <= picture["x"] + picture["width"] + 1
-    for one, other in itertools.combinations(boxes, 2):
-        apart = abs(one["y"] - other["y"]) > 10 or (
-            one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
-        )
-        assert apart
+    marks = [one.bounding_box() for one in page.locator(".hydra-point circle").all()]
+    for one, other in itertools.chain(
+        itertools.combinations(boxes, 2), itertools.product(boxes, marks)
+    ):
+        above = one["y"] + one["height"] - 3 <= other["y"] or other["y"] + 3 >= one["y"] + 10
+        apart = one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
+        assert above or apart
 
 
 DRAWN = """() => {
