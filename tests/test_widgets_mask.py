@@ -32,7 +32,7 @@ SCORES = [
     [0.9, -0.1, 0.3, 0.6, 1.4],
     [0.2, 0.8, -0.3, 0.5, 1.0],
 ]
-TOGGLES = "mask: may row i attend to column j?"
+TOGGLES = "scores: may row i attend to column j?"
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -105,14 +105,15 @@ def test_mask_presets_are_the_library_s():
 
 def expect_mask(page, mask, scores=SCORES, preset="", kind=""):
     """Every cell of the page, its text, state, shade and label, is the library's."""
+    drawn(page)
     scores, T = torch.tensor(scores, dtype=torch.float64), len(mask)
     expect(page.get_by_role("combobox", name="Mask", exact=True)).to_have_value(preset)
     expect(page.get_by_label("Scores")).to_have_value(kind)
     places = [(i, j) for i in range(T) for j in range(T)]
     toggles = table_of(page, TOGGLES).locator("button")
-    expect(toggles).to_have_text(
-        [written(scores[place].item()) if mask[place] else "–" for place in places]
-    )
+    expect(toggles).to_have_text([written(scores[place].item()) for place in places])
+    struck = toggles.evaluate_all("all => all.map((b) => getComputedStyle(b).textDecorationLine)")
+    assert struck == ["none" if mask[place] else "line-through" for place in places]
     told = toggles.evaluate_all(
         "all => all.map((b) => [b.getAttribute('aria-pressed'), b.getAttribute('aria-label')])"
     )
@@ -315,7 +316,9 @@ def test_links(widget_page):
     expect_mask(page, mask, zeros, kind="all zero")
     follow(page, "#mask.scores=[[5,0],[-1000000,1000000]]")
     drawn(page)
-    expect(table_of(page, TOGGLES).locator("button")).to_have_text(["5", "0", "–", "1.00e+6"])
+    expect(table_of(page, TOGGLES).locator("button")).to_have_text(
+        ["5", "0", "−1.00e+6", "1.00e+6"]
+    )
     expect(page.get_by_label("Scores")).to_have_value("")
     for asked in (
         "mask=[[true,true]]",

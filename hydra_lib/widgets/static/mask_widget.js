@@ -12,7 +12,7 @@ function render({ model, el: root }) {
   const kind = choice("Scores", [["", "as given"], ["all zero", "all zero"]], (name) =>
     update(model, { scores: name ? zero : given }));
   const T = given.length;
-  const toggles = table("mask: may row i attend to column j?", T, T, (i) => i + 1);
+  const toggles = table("scores: may row i attend to column j?", T, T, (i) => i + 1);
   toggles.root.classList.add("hydra-toggles");
   const right = table("softmax with −∞", T, T + 1, (i) => i + 1);
   const wrong = table("softmax with 0 (wrong)", T, T + 1, (i) => i + 1);
@@ -80,7 +80,7 @@ function render({ model, el: root }) {
       button.setAttribute("aria-pressed", allowed);
       button.setAttribute("aria-label",
         `row ${i + 1} to column ${j + 1}: ${allowed ? "allowed" : "forbidden"}, score ${number(scores[i][j])}`);
-      button.textContent = allowed ? number(scores[i][j]) : "–";
+      button.textContent = number(scores[i][j]); // struck out where it is forbidden
     }));
     const totals = [[right, -Infinity], [wrong, 0]].map(([target, fill]) => {
       const weights = maskedSoftmax(scores, mask, fill);
