@@ -135,6 +135,7 @@ function render({ model, el: root }) {
     strip.draw(row, position, note.answers, hovered === undefined, gone === own());
     map.draw(`attention of layer ${layer}, head ${head}`, weights, text, notes, position);
     off.input.checked = gone === own();
+    off.root.lastChild.textContent = `switch this head off${without && gone !== own() ? `, and ${without} on again` : ""}`;
     const all = predict(whole, position, SYMBOLS.length);
     const now = predict(run, position, SYMBOLS.length);
     guesses.draw(text[position], now, without && all, without, note.choices);

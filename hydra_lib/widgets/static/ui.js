@@ -29,6 +29,7 @@ export const weight = (p) => (p > 0 && p < 5e-4 ? "<.001" : p.toFixed(3));
 /** A colour as three numbers, to the hundredth. */
 export const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
 
+const FINE = 60; // steps of a slider from which on a phone gives it a line of its own
 /** A labelled native range input. JupyterLab takes the arrow keys unless the input says no. */
 export function slider(label, { min, max, step = 1 }, onInput) {
   let before;
@@ -44,7 +45,8 @@ export function slider(label, { min, max, step = 1 }, onInput) {
     },
   });
   const output = el("output");
-  const root = el("label", { class: "hydra-control" }, el("span", {}, label), input, output);
+  const fine = (max - min) / step > FINE ? " hydra-fine" : "";
+  const root = el("label", { class: `hydra-control${fine}` }, el("span", {}, label), input, output);
   const set = (value, text = number(value)) => {
     input.value = value;
     input.setAttribute("aria-valuetext", text);
