@@ -558,3 +558,13 @@ def test_links(widget_page):
         follow(page, f"#temperature.{asked}")
         expect_refused(page, "temperature", asked)
         expect_setting(page, 1)
+
+
+@browser
+def test_on_a_phone_a_fine_slider_is_as_long_as_its_line(widget_page):
+    page = widget_page(TemperatureWidget(SCORES), width=360)
+    slider = page.get_by_role("slider", name="Temperature")
+    assert slider.bounding_box()["width"] > 280
+    page.set_viewport_size({"width": 1280, "height": 900})
+    label = page.locator(".hydra-fine > span").first
+    assert abs(slider.bounding_box()["y"] - label.bounding_box()["y"]) < 20  # beside its name
