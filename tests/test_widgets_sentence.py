@@ -827,3 +827,11 @@ def test_a_system_of_high_contrast_leaves_what_colours_say(widget_page):
     assert page.evaluate("() => getComputedStyle(document.querySelector('.hydra')).color") == (
         page.evaluate("() => getComputedStyle(document.body).color")
     )
+
+
+def test_arrows_travel_as_they_are_written():
+    """A link repeats them, and float32 has no 0.2."""
+    state = SentenceWidget().get_state(["q", "k"])
+    for name, arrows in (("q", sentence.QUERIES), ("k", sentence.KEYS)):
+        assert max(len(str(x)) for row in state[name] for x in row) <= 4  # -0.4
+        torch.testing.assert_close(torch.tensor(state[name]), arrows)

@@ -288,7 +288,9 @@ def test_a_result_is_drawn(widget_page):
     expect(first.locator(".hydra-mistaken")).to_have_count(1)
     expect(first.locator("figcaption").first).to_contain_text("Without colour: AMD EPYC")
     expect(first.locator("figcaption").nth(1)).to_contain_text("Roofline in float32")
-    expect(first.locator("figure").nth(1).locator(".hydra-point text")).to_have_text(["4", "5"])
+    expect(first.locator("figure").nth(1).locator(".hydra-point text")).to_have_text(
+        [re.compile("^4( |$)"), re.compile("^5( |$)")]  # a name where it fits
+    )
     expect(second.locator(".hydra-path")).to_have_count(2)
     expect(second.locator("figure").nth(1)).to_be_hidden()
     expect(second.locator(".hydra-summary")).to_contain_text("fused, one kernel: up to T = 2048")
