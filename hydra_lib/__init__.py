@@ -1,4 +1,4 @@
-"""Hydra: one operation, ``weights @ values``, from a running sum to a CUDA kernel.
+"""Hydra: one operation, ``weights @ values``, from a running sum to a GPU kernel.
 
 At the top stand the functions of chapters 01 to 08, in the order of the book. Beside them stand
 rooms, each named for its subject and loaded when it is first asked for: ``toy`` (a language and a
