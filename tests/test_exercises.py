@@ -222,9 +222,9 @@ def test_what_any_function_is_told(answer, said):
         (lambda: 6, "expected a value, got a function: call it"),
         ("6", "expected numbers, got the text '6'"),
         (7, "seven"),
-        (5, "5 is not it"),
+        (5, "5 is not right"),
         ([6, 6], "expected shape (), got (2,)"),
-        (float("nan"), "nan is not it"),
+        (float("nan"), "nan is not right"),
     ],
 )
 def test_what_any_value_is_told(answer, said):
@@ -282,8 +282,8 @@ def test_infinities_hide_no_difference():
 
 
 def test_what_is_told_differs_from_what_is_right():
-    assert six(5.9999).says == "5.9999 is not it"
-    assert six(6.0004).says == "6.0004 is not it"
+    assert six(5.9999).says == "5.9999 is not right"
+    assert six(6.0004).says == "6.0004 is not right"
     assert "one of yours sums to 0.9999" in shares(lambda x: shares_of(x) - 5e-5).says
 
 
@@ -330,7 +330,7 @@ def test_the_expected_number_for_those_who_ask():
 def test_mistakes_must_agree_in_all_cases():
     odd = function([(2,), (3,)], [(lambda x: x, "the number itself")])(lambda x: x * x)
     assert odd(lambda x: x).says == "the number itself"
-    assert odd(lambda x: x if x == 2 else 7).says == "for x = 2: 2 is not it"
+    assert odd(lambda x: x if x == 2 else 7).says == "for x = 2: 2 is not right"
 
 
 def test_a_mistake_that_crashes_in_one_case_is_still_known():

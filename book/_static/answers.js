@@ -61,7 +61,7 @@ const answers = (() => {
     const at = got.findIndex((x, i) => x !== expected[i] && !(Math.abs(x - expected[i]) <= tolerance));
     if (at < 0) return null;
     const said = toldApart(got[at], expected[at]);
-    return got.length === 1 ? `${said} is not it` : `entry [${at}] is ${said}, and should not be`;
+    return got.length === 1 ? `${said} is not right` : `entry [${at}] is ${said}, and should not be`;
   }
 
   /** Whether it is the right answer, rounded to `fewest` digits or more. */

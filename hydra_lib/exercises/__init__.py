@@ -4,7 +4,7 @@ A chapter's module holds its checks. ``compare.function`` and ``compare.value`` 
 the right answer and the known wrong ones; :func:`check` makes one from any test. :func:`progress`
 shows what is done.
 
-An answer that is still ``...``, or a function whose body is, is not wrong, only not given yet, so a
+An answer that is still ``...``, or a function whose body is, is not wrong, just not given yet, so a
 chapter runs from top to bottom before the reader has written anything.
 """
 

@@ -26,7 +26,7 @@ def _everything_before(T: int) -> torch.Tensor:
         (2, "2 is the fourth value itself; the mean takes those before it too"),
         (6, "that is the third row, or the third value: the fourth row takes all four"),
         (4, "that is the mean of two; a running mean takes all there were so far"),
-        (4.5, "that is the one in the middle, the median; the mean shares out the sum"),
+        (4.5, "that is the median; the mean is the sum divided by how many there are"),
     ]
 )
 def predicted_mean():
@@ -123,7 +123,7 @@ def _to_normalize() -> list[tuple]:
             lambda w: w / w.sum(0, keepdim=True),
             "the columns sum to 1: wrong axis; an output is made from a row, so the rows must",
         ),
-        (lambda w: w / w.sum(), "sum() over everything: each row is divided by its own sum"),
+        (lambda w: w / w.sum(), "sum() over everything: divide each row by its own sum"),
         (
             lambda w: w / w.sum(-1),
             "column j is divided by the sum of row j: keepdim=True is missing",
@@ -131,7 +131,10 @@ def _to_normalize() -> list[tuple]:
         (lambda w: w / w.sum(0)[:, None], "row j is divided by the sum of column j: wrong axis"),
         (lambda w: torch.softmax(w, -1), "that is a softmax: no exponentials were asked for"),
         (lambda w: w / w.amax(-1, keepdim=True), "that divides by the largest, not by the sum"),
-        (lambda w: w / w.max(), "that divides by the largest of all: each row by its own sum"),
+        (
+            lambda w: w / w.max(),
+            "that divides by the largest of all: divide each row by its own sum",
+        ),
         (lambda w: w / len(w), "that divides by how many there are, not by their sum"),
         (lambda w: w / w.shape[1], "that divides by how many there are, not by their sum"),
         (
@@ -140,7 +143,7 @@ def _to_normalize() -> list[tuple]:
         ),
         (
             lambda w: w.tril() / w.tril().sum(-1, keepdim=True),
-            "what lies right of the diagonal belongs to the row, and to its sum, too",
+            "what is right of the diagonal belongs to the row too, and to its sum",
         ),
         (lambda w: w / w.norm(dim=-1, keepdim=True), "that divides by the length, not by the sum"),
         (

@@ -27,11 +27,11 @@ def _softmax(scores, dim: int = -1):
         (_softmax([2 / 3**0.5, 0.0, 2 / 3**0.5]), "divided by √3, by the keys: √d_k is 2"),
         (
             [0.4, 0.2, 0.4],
-            "two digits, please; where these are exact: √d_k is 2, not 3, and the base is e, not 2",
+            "take two digits; if you meant these exactly: √d_k is 2, not 3; the base is e, not 2",
         ),
         ([1.0, 0.0, 1.0], "those are the scaled scores: the softmax is missing"),
         ([2.0, 0.0, 2.0], "those are the scores: the scaling and the softmax are missing"),
-        ([1.0, 0.0, 0.0], "that is with the causal mask; asked is without"),
+        ([1.0, 0.0, 0.0], "that is with the causal mask; none was asked for"),
         ([1 / 3] * 3, "the keys do not fit equally well: take the dot products"),
         ([0.5, 0.0, 0.5], "score 0 is not weight 0: e^0 = 1"),
         (_softmax([1.0, 0.0, 1.0]) / 2, "scaled after the softmax: the weights must sum to 1"),
@@ -122,8 +122,8 @@ def _best(q, k, dim: int = -1):
         (_mixed(lambda q, v: 1), "that is soft: the temperature is still 1"),
         (lambda q, k, v: v[_best(q, k, 0)], "wrong axis: that is the best query of each key"),
         (lambda q, k, v: v[(q @ k.mT).argmin(-1)], "that is the worst key: the lowest score"),
-        (lambda q, k, v: _best(q, k), "that is which key is best: its value is asked"),
-        (lambda q, k, v: k[_best(q, k)], "that is the best key itself: its value is asked"),
+        (lambda q, k, v: _best(q, k), "that is which key is best: give its value"),
+        (lambda q, k, v: k[_best(q, k)], "that is the best key itself: give its value"),
         (
             lambda q, k, v: (q @ k.mT).amax(-1, keepdim=True) * v[_best(q, k)],
             "the value is multiplied by its score: a look-up gives it as it is",
@@ -132,7 +132,10 @@ def _best(q, k, dim: int = -1):
             lambda q, k, v: v.mean(0).expand(len(q), -1),
             "that is the plain mean, temperature ∞: look at the other end",
         ),
-        (lambda q, k, v: v, "those are the values in their own order: ask the queries"),
+        (
+            lambda q, k, v: v,
+            "those are the values in their own order: the queries choose among them",
+        ),
     ],
 )
 def hard_lookup(q, k, v):
@@ -172,15 +175,15 @@ def shuffled(output, order):
 @function(
     [(512,), (128,), (7,)],
     mistakes=[
-        (lambda d: d, "half of it: there are four projections, 8nd² together"),
+        (lambda d: d, "that is half: there are four projections, 8nd² together"),
         (lambda d: d / 2, "the other way round: set 4n²d equal to 8nd² and solve for n"),
         (lambda d: 8 * d, "4n²d = 8nd²: divide by the four too"),
-        (lambda d: 4 * d, "twice too many: set 4n²d equal to 8nd²"),
+        (lambda d: 4 * d, "twice too much: set 4n²d equal to 8nd²"),
         (lambda d: d**2, "d² is too many: divide both sides by n, and by d"),
         (lambda d: math.sqrt(d), "no root: divide both sides of 4n²d = 8nd² by n, and by d"),
         (lambda d: 512, "that is always 512: it depends on d"),
         (lambda d: 1, "that is always 1: it depends on d"),
-        (lambda d: 16 * d**3, "that is the work there; asked is the number of tokens n"),
+        (lambda d: 16 * d**3, "that is the work there; the question is the number of tokens n"),
     ],
 )
 def crossing(d):

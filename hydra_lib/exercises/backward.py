@@ -39,7 +39,10 @@ def _parts(T: int = 5):
         ),
         ([8.0, 4.0, 0.0], "that is the gradient of the weights; the softmax comes before them"),
         ([2.0, 0.0, -1.0], "the plain mean of the values was taken away; the output is weighted"),
-        ([0.25, 0.1875, 0.1875], "that is p (1 − p), the diagonal of the Jacobian: values count"),
+        (
+            [0.25, 0.1875, 0.1875],
+            "that is p (1 − p), the diagonal of the Jacobian: the values are missing",
+        ),
         ([2.0, 0.75, 0.0], "p (1 − p) v is the diagonal alone: every score moves every weight"),
         ([0.5, 0.25, 0.25], "those are the weights themselves"),
     ]
@@ -79,11 +82,11 @@ def _minus(mean):
         (_minus(lambda p, g: (p * g).sum()), "sum() over everything: each row has its own mean"),
         (
             _minus(lambda p, g: g.mean(-1, keepdim=True)),
-            "that is the plain mean: the weights weigh it",
+            "that is the plain mean: weight it by p",
         ),
         (
             _minus(lambda p, g: (p * g).mean(-1, keepdim=True)),
-            "the weights already sum to 1: sum p g, do not divide by their number again",
+            "the weights already sum to 1: sum p g, without dividing by how many there are",
         ),
         (
             _minus(lambda p, g: g.sum(-1, keepdim=True)),
@@ -96,7 +99,7 @@ def _minus(mean):
         (lambda p, g: p * (1 - p) * g, "the Jacobian's diagonal alone: other weights move too"),
         (
             lambda p, g: p * g - (p * g).sum(-1, keepdim=True),
-            "p multiplies the mean as well: the brackets are missing",
+            "p must multiply the mean too: the brackets are missing",
         ),
         (lambda p, g: p * (g + (p * g).sum(-1, keepdim=True)), "the mean is added: take it away"),
         (lambda p, g: p @ g, "a matrix product; the two multiply entry by entry, *"),
@@ -156,7 +159,7 @@ _BLOCK = torch.tensor(
     [[1.0, 0.0, -torch.inf], [5.0, 5.0, 5.0], [-torch.inf] * 3], dtype=torch.float64
 )
 _LOG_Z = _BLOCK.logsumexp(-1)
-_ALONE = "a block must not be normalized by itself: log Z already speaks for the whole row"
+_ALONE = "a block must not be normalized by itself: log Z already covers the whole row"
 
 
 _WIDE = torch.tensor([[-3.0, -4.0, -torch.inf], [1000.0, 999.0, 0.0]], dtype=torch.float64)
@@ -171,13 +174,13 @@ _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential
     mistakes=[
         (
             lambda s, z: (s - z[:, None]).exp(),
-            "a row with no key to attend to wants zeros: −∞ − (−∞) and 0 / 0 are NaN",
+            "a row with no key to attend to must give zeros: −∞ − (−∞) and 0 / 0 are NaN",
         ),
         (lambda s, z: s.exp() / z.exp()[:, None], _OVERFLOW),
         (lambda s, z: (s.exp() / z.exp()[:, None]).nan_to_num(), _OVERFLOW),
         (
             lambda s, z: (s - z.clamp(min=0)[:, None]).exp(),
-            "log Z may be negative: only −∞ has a finite number in its place",
+            "log Z may be negative: replace only −∞ by a finite number",
         ),
         (lambda s, z: torch.softmax(s, -1), _ALONE),
         (lambda s, z: torch.softmax(s, -1).nan_to_num(), _ALONE),
@@ -198,11 +201,11 @@ _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential
         ),
         (
             lambda s, z: (s - z[:, None]).exp().nan_to_num(1 / 3),
-            "a row with no key to attend to wants zeros, not equal shares",
+            "a row with no key to attend to must give zeros, not equal shares",
         ),
         (
             lambda s, z: (s - z[:, None]).exp().nan_to_num(1.0),
-            "a row with no key to attend to wants zeros, not ones",
+            "a row with no key to attend to must give zeros, not ones",
         ),
     ],
 )

@@ -77,18 +77,18 @@ def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes:
                 return f"expected a list of numbers, got {kind(answer)}"
             given = numbers(answer if hasattr(answer, "shape") else list(answer))
             if not given.ndim:
-                return "expected a list of numbers, got one"
+                return "expected a list of numbers, got a single number"
             got = given.flatten().tolist()
             for mistake, sentence in mistakes:
                 if sorted(got) == sorted(mistake):
                     return sentence
             for n in got:
                 if n not in options:
-                    return f"{n:g} is not from {options[0]} to {options[-1]}"
+                    return f"{n:g} is not between {options[0]} and {options[-1]}"
                 if n in refused:
                     return refused[n]
             if len(set(got)) < len(got):
-                return "a number stands there twice"
+                return "a number is listed twice"
             return None if set(got) == set(right()) else missing
 
         test.facts = {"options": list(options), "refused": refused, "missing": missing}

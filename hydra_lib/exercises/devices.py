@@ -63,7 +63,7 @@ _FLAT = "reshape without a transpose mixes positions: merge the rank's heads"
     _sum_parts(),
     mistakes=[
         (lambda x, W, r: _of_ranks(x, W, r).sum(0), "that is the sum: the all-reduce comes later"),
-        (lambda x, W, r: _of_ranks(x, W, r).flip(0), "the ranks stand in reverse"),
+        (lambda x, W, r: _of_ranks(x, W, r).flip(0), "the ranks are in reverse order"),
         (
             lambda x, W, r: torch.stack(
                 [heads.merge_heads(x) @ part for part in W.chunk(r, dim=1)]
@@ -71,7 +71,7 @@ _FLAT = "reshape without a transpose mixes positions: merge the rank's heads"
             "W_O is cut into columns: each rank would need the outputs of all heads; cut the rows",
         ),
         (_with(lambda W, ranks, r: W[: len(W) // ranks]), _FIRST),
-        (_with(lambda W, ranks, r: W.chunk(ranks)[ranks - 1 - r]), "the rows stand in reverse"),
+        (_with(lambda W, ranks, r: W.chunk(ranks)[ranks - 1 - r]), "the rows are in reverse order"),
         (
             _with(lambda W, ranks, r: W.chunk(ranks, dim=1)[r].mT),
             "those are columns of W_O, transposed: here out = merged @ W_O, and rows meet heads",
@@ -120,7 +120,7 @@ def contributions(head_outputs, W_O, ranks):
         (lambda n, P: 2 * n / P, "that is two messages; there are 2 (P − 1)"),
         (lambda n, P: 2 * n * P / (P - 1), "upside down: P − 1 of P pieces"),
         (lambda n, P: n * P, "that is what all ranks hold together"),
-        (lambda n, P: 2 * (P - 1), "that is how many messages; asked are their bytes"),
+        (lambda n, P: 2 * (P - 1), "that is how many messages; the question is their bytes"),
         (lambda n, P: n / P, "that is one message; there are 2 (P − 1)"),
     ],
 )
@@ -192,10 +192,10 @@ def _means(m, l, o):
             lambda m, l, o: torch.nan_to_num(_plain_sum(m, l, o)),
             "each rank counts from its own maximum: bring l and o to the common one first",
         ),
-        (_means, "a mean of the ranks' outputs: who found more weight must count for more"),
+        (_means, "a mean of the ranks' outputs: one that found more weight must count for more"),
         (
             lambda m, l, o: torch.nan_to_num(_means(m, l, o)),
-            "a mean of the ranks' outputs: who found more weight must count for more",
+            "a mean of the ranks' outputs: one that found more weight must count for more",
         ),
         (
             lambda m, l, o: ((m - m.amax(0)).exp()[..., None] * o).sum(0) / l.sum(0)[:, None],
@@ -233,13 +233,13 @@ _RATIO = 2 * 7 * 1e5 / (4 * 4096 + 2 * 2048)  # GB a second: 1e14 FLOP/s over 1e
 
 @value(
     mistakes=[
-        (1e9 * _RATIO, "those are bytes a second; asked are GB"),
+        (1e9 * _RATIO, "those are bytes a second; the question is GB a second"),
         (_RATIO / 2, "half: a number has two bytes, and an all-reduce goes around twice"),
         (_RATIO / 4, "two bytes a number, and an all-reduce sends nearly everything twice"),
         (8 * _RATIO, "the GB are bytes; a Gbit is an eighth of one"),
         (_RATIO * 8 / 7, "each time around a rank sends 7 of its 8 pieces: P − 1, not P"),
-        (_RATIO / 7, "the work of a rank is one eighth: what it sends hardly is"),
-        (_RATIO / 8, "the work of a rank is one eighth: that makes the link's task harder"),
+        (_RATIO / 7, "a rank does an eighth of the work, but sends nearly as much"),
+        (_RATIO / 8, "a rank does an eighth of the work: the link must be faster, not slower"),
         (2 * 7 * 1e5 / (4 * 4096), "scores and mixing are missing among the FLOPs"),
         (2 * 7 * 1e5 / (2 * 2048), "the four projections are missing among the FLOPs"),
         (2 * _RATIO, "twice: a product and a sum are two FLOPs, and a number has two bytes"),

@@ -31,7 +31,7 @@ def difference(got: torch.Tensor, expected: torch.Tensor, within: float | None =
         return None
     where = tuple((~near).nonzero()[0].tolist())
     said = told_apart(got[where].item(), expected[where].item())
-    says = f"entry {list(where)} is {said}, and should not be" if where else f"{said} is not it"
+    says = f"entry {list(where)} is {said}, and should not be" if where else f"{said} is not right"
     return Wrong(says, text(expected))
 
 
@@ -112,7 +112,7 @@ def _in_rows(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> str | None:
         return None
     for axis, says in (
         (-2, "wrong axis: your columns sum to 1, the rows must"),
-        (0, "wrong axis: your numbers sum to 1 along the first, the rows must"),
+        (0, "wrong axis: your numbers sum to 1 along the first axis; the rows must"),
     ):
         if all(_ones(g.sum(axis)) for g, _ in pairs):
             return says

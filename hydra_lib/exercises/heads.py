@@ -26,7 +26,7 @@ __all__ = [
     mistakes=[
         (
             [6, 8, 9, 12, 18, 24, 36, 72],
-            "those are the widths of a head; asked are the numbers of heads",
+            "those are the widths of a head; the question is how many heads",
         ),
     ],
 )
@@ -90,7 +90,7 @@ def _interleaved(x, n_heads):
         ),
         (
             lambda x, n: x.mT.reshape(n, len(x), -1),
-            "the numbers of one head are out of order: cut the columns, then exchange two axes",
+            "the numbers of one head are out of order: cut the columns, then swap two axes",
         ),
         (lambda x, n: x, "nothing was split: d_model is still one axis"),
         (
@@ -114,8 +114,7 @@ def _split_tokens(T: int, h: int, d_k: int) -> torch.Tensor:
     mistakes=[
         (
             lambda x: x.reshape(x.shape[1], -1),
-            "the first row now holds several tokens of head 0: the transpose back is missing, it "
-            "comes before the reshape",
+            "the first row now holds several tokens of head 0: transpose back before the reshape",
         ),
         (
             lambda x: x.permute(1, 2, 0).reshape(x.shape[1], -1),
@@ -236,7 +235,7 @@ def _by_mask(arranged, fill: float = -torch.inf):
 
 _WRONG_AXIS = "(B, T) lines up with (queries, keys): query i got the mask of sequence i"
 _HEADS = "(B, 1, T) lines up with (heads, queries, keys): head i got the mask of sequence i"
-_QUERIES = "that masks the queries: it is the keys that are padding"
+_QUERIES = "that masks queries: mask the padded keys"
 _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
 
 
@@ -258,7 +257,7 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
             ),
             _QUERIES,
         ),
-        (_by_mask(lambda m: m[:, None, :, None] & m[:, None, None]), _QUERIES + ", not both"),
+        (_by_mask(lambda m: m[:, None, :, None] & m[:, None, None]), _QUERIES + ", and only those"),
         (_by_mask(lambda m: ~m[:, None, None]), _NOT_FORBIDDEN),
         (
             lambda q, k, v, n: torch.nan_to_num(_by_mask(lambda m: ~m[:, None, None])(q, k, v, n)),

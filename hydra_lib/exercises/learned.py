@@ -30,19 +30,19 @@ _CHOICE = -_NAMES * math.log(_NAMES) - _WORDS * math.log(_WORDS)
         (_FLOOR / math.log(2), "that is in bits: take natural logarithms"),
         (_FLOOR / math.log(10), "that is the logarithm to base 10: take natural logarithms"),
         (_FLOOR - _CHOICE, "the choice between name and word costs something too"),
-        (_CHOICE, "that is the choice between name and word alone: which one is open too"),
+        (_CHOICE, "that is the choice between name and word alone: which of them is open too"),
         (-_FLOOR, "the sign is the other way round: a loss is −log p"),
         (
             _FLOOR + _WORDS * math.log(_WORDS),
-            "a certain word has probability 0.94 / 24: for words the 0.94 is missing",
+            "each single word has probability 0.94 / 24: for words the 0.94 is missing",
         ),
         (
             _FLOOR + _NAMES * math.log(_NAMES),
-            "a certain name has probability 0.06 / 8: for names the 0.06 is missing",
+            "each single name has probability 0.06 / 8: for names the 0.06 is missing",
         ),
-        (math.exp(_FLOOR), "that is the perplexity; asked is the loss"),
-        (math.log(24), "that is a word, if it is one; a name may come too"),
-        (_FLOOR - 2 * _CHOICE, "the sign of log p: p (log n − log p) is a sum of two positives"),
+        (math.exp(_FLOOR), "that is the perplexity; the question is the loss"),
+        (math.log(24), "that is for a word alone; a name may come too"),
+        (_FLOOR - 2 * _CHOICE, "the sign of log p: in p (log n − log p) both terms are positive"),
     ],
     within=3e-3,
 )
@@ -75,15 +75,15 @@ def _attended(T: int, causal: bool = True) -> torch.Tensor:
         ),
         (lambda w: w.diagonal(1).mean(), "that is the weight on the position after: above"),
         (lambda w: w.diagonal(-2).mean(), "that is two positions before: off by one"),
-        (lambda w: w.diagonal(-1).sum(), "that is the sum; the mean is asked"),
-        (lambda w: w.diagonal(-1), "those are the weights, one a query: their mean is asked"),
+        (lambda w: w.diagonal(-1).sum(), "that is the sum; take the mean"),
+        (lambda w: w.diagonal(-1), "those are the weights, one per query: take their mean"),
         (lambda w: w.mean(), "that is the mean over everything"),
         (lambda w: w.sum() / len(w), "sum() over everything: each row sums to 1"),
         (lambda w: w.tril(-1).sum(-1)[1:].mean(), "that is the weight on all positions before"),
         (lambda w: w.tril(-1).sum(-1).mean(), "that is the weight on all positions before"),
         (lambda w: w.tril(-1).mean(), "that is the mean over everything before, not the diagonal"),
-        (lambda w: w.diagonal(-1).amax(), "that is the largest; the mean is asked"),
-        (lambda w: w.diagonal(-1).median(), "that is the median; the mean is asked"),
+        (lambda w: w.diagonal(-1).amax(), "that is the largest; take the mean"),
+        (lambda w: w.diagonal(-1).median(), "that is the median; take the mean"),
     ],
 )
 def previous_score(weights):
@@ -101,12 +101,12 @@ _SHARES = [1 / (i + 1) for i in range(1, 5)]  # query i sees i + 1 keys
         (sum(_SHARES) / 5, "position 0 does not count: four queries, not five"),
         (1 / 3, "one over the mean number of keys is not the mean of the shares"),
         (0.25, "the mean of the four shares is not the share of one: query i has i + 1 keys"),
-        (sum(_SHARES), "that is the sum; the mean is asked"),
+        (sum(_SHARES), "that is the sum; take the mean"),
         ((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, "query i sees itself too: i + 1 keys, not i"),
         (sum(_SHARES[:3]) / 3, "that is for T = 4"),
         (
             (sum(_SHARES) + 1 / 6) / 5,
-            "that is for T = 6, or one over a mean number of keys: the mean of the shares is asked",
+            "that is for T = 6, or one over a mean number of keys: take the mean of the shares",
         ),
         (0.5, "that is query 1 alone; later ones have more keys"),
     ],
@@ -208,7 +208,7 @@ def _unharmed(tried, case) -> str | None:
     mistakes=[
         (
             _zeroed(lambda own, head, W: own),
-            "those are rows: they silence two outputs of the layer, not one head",
+            "those are rows: they silence d_k outputs of the layer, not one head",
         ),
         (
             _zeroed(lambda own, head, W: (_ALL, head)),
@@ -234,8 +234,14 @@ def _unharmed(tried, case) -> str | None:
             _zeroed(lambda own, head, W: (_ALL, slice(2 * head, 2 * head + 2))),
             "d_k need not be 2",
         ),
-        (_zeroed(lambda own, head, W: (_ALL, slice(head, None, 3))), "interleaved: see its slice"),
-        (_zeroed(lambda own, head, W: (own, own)), "only where rows and columns meet: all rows"),
+        (
+            _zeroed(lambda own, head, W: (_ALL, slice(head, None, 3))),
+            "interleaved: a head's columns are neighbours",
+        ),
+        (
+            _zeroed(lambda own, head, W: (own, own)),
+            "that is one block: zero the columns in all rows",
+        ),
         (
             _zeroed(
                 lambda own, head, W: (

@@ -44,10 +44,10 @@ _ADDITIVE = "that is 0 and −∞, a mask to add; expected a boolean tensor, Tru
             0.2,
             "each single position gets 1/5; the future of the first row has four of them",
         ),
-        (0.0, "nothing leaks with −∞; with 0 as score, e^0 = 1 has a share like any other"),
+        (0.0, "with −∞ nothing leaks; with a score of 0, e^0 = 1 takes a share like any other"),
         (1.0, "the first row keeps its own share: it sees itself"),
         (0.25, "the four do not share everything: the first position itself is the fifth"),
-        (4, "that counts the positions; asked is their share of the weight"),
+        (4, "that counts the positions; the question is their share of the weight"),
         (80, "that is per cent; the share is a number from 0 to 1"),
     ]
 )
@@ -95,7 +95,7 @@ def _packed(documents):
         (lambda ids: masking.causal_mask(len(ids)), "it looks across the boundary"),
         (
             lambda ids: _inside(ids) | masking.causal_mask(len(ids)),
-            "either of the two will do there: both conditions must hold, &",
+            "with | either condition is enough; both must hold: &",
         ),
         (
             lambda ids: _inside(ids) & _before(len(ids)).bool(),
@@ -165,10 +165,10 @@ def _filled(number: float):
             lambda s, m: _softmax(s.masked_fill(~m.mT, -torch.inf)),
             "the mask is transposed: its rows are queries",
         ),
-        (lambda s, m: _softmax(s * ~m), f"{_INVERTED}; and zero stands for −∞"),
+        (lambda s, m: _softmax(s * ~m), f"{_INVERTED}; and 0 takes the place of −∞"),
         (lambda s, m: _softmax(s.masked_fill(m, -1e9)), _INVERTED),
         *(
-            (_filled(number), "a small number is no −∞: e to it is not zero")
+            (_filled(number), "a negative number is not −∞: its exponential is not zero")
             for number in (-1.0, -5.0, -10.0)
         ),
         (
@@ -181,7 +181,7 @@ def _filled(number: float):
             "that is a causal mask of your own: use the mask that was given",
         ),
         (lambda s, m: s.masked_fill(~m, -torch.inf), "masked, but the softmax is missing"),
-        (lambda s, m: _softmax(s + m), "adding or taking 1 forbids nothing: −∞ does"),
+        (lambda s, m: _softmax(s + m), "adding or subtracting 1 forbids nothing; only −∞ does"),
         (
             lambda s, m: s.exp() * m / (s.exp() * m).sum(),
             "sum() over everything: a row must sum to 1",
@@ -204,9 +204,9 @@ def masked_weights(scores, mask):
         (49, "49 counts the pairs (i, j) with j > i too; no gradient flows there"),
         (21, "21 leaves out the diagonal; a position sees itself"),
         (42, "those are all pairs of different positions; no gradient flows from the future"),
-        (15, "that is for five positions; here are seven"),
+        (15, "that is for five positions; there are seven"),
         (7, "those are the pairs (i, i) only; the past counts too"),
-        (36, "that is for eight positions; here are seven"),
+        (36, "that is for eight positions; there are seven"),
     ]
 )
 def gradient_pairs():

@@ -21,11 +21,11 @@ __all__ = [
     mistakes=[
         (256, "256 is σ²·d_k; each product q_c k_c has variance σ² · σ²"),
         (128, "that is σ·d_k; each product q_c k_c has variance σ² · σ²"),
-        (32, "that is the standard deviation; asked is the variance"),
+        (32, "that is the standard deviation; the question is the variance"),
         (64, "that is for standard deviation 1; here it is 2"),
         (16, "that is one product; a score is the sum of d_k of them"),
         (512, "σ³·d_k: q and k both carry σ²"),
-        (8, "that is √d_k, the temperature for σ = 1; asked is the variance of a score"),
+        (8, "that is √d_k, the temperature for σ = 1; the question is the variance of a score"),
     ]
 )
 def predicted_variance():
@@ -69,13 +69,13 @@ def right_temperature(d_k, sigma):
     mistakes=[
         (36, "36 would need entries of variance 1; a uniform on [−1, 1] has variance 1/3"),
         (12, "that is d_k times one variance; the product of two entries has both"),
-        (2, "that is the standard deviation; asked is the variance"),
+        (2, "that is the standard deviation; the question is the variance"),
         (1 / 9, "that is one product; a score is the sum of d_k of them"),
         (0.25, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
         (3, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
         (9, "a uniform on [−1, 1] has variance 1/3, not 1/4 or 1/2: integrate x²"),
         (1 / 3, "that is the variance of one entry"),
-        (6, "that is √d_k; asked is the variance of a score"),
+        (6, "that is √d_k; the question is the variance of a score"),
     ]
 )
 def uniform():
@@ -87,9 +87,9 @@ def uniform():
     mistakes=[
         (100, "the scores grow by 100; what happens to e^(s + 100) over its sum?"),
         (1, "a weight that was small does not become 1: all scores grow together"),
-        (math.exp(100), "e^100 stands above and below the line of every weight"),
+        (math.exp(100), "e^100 cancels: it is a factor above and below in every weight"),
         (0.01, "nothing is divided by 100: the shift is added to every score of the row"),
-        (torch.inf, "infinite? e^100 stands above and below the line of every weight"),
+        (torch.inf, "infinite? e^100 cancels: it is a factor above and below in every weight"),
     ],
     within=1e-5,
 )
@@ -128,7 +128,7 @@ def _root(h: int, T: int, d_k: int) -> float:
         (_weights(lambda h, T, d_k: math.sqrt(T)), "it divides by √T: q.shape[-1] is d_k"),
         (_weights(lambda h, T, d_k: math.sqrt(h)), "it divides by √h: q.shape[-1] is d_k"),
         (_weights(lambda h, T, d_k: 1 / math.sqrt(d_k)), "it multiplies by √d_k; divide by it"),
-        (_weights(lambda h, T, d_k: d_k**0.25), "√d_k was rooted once more: divide by √d_k"),
+        (_weights(lambda h, T, d_k: d_k**0.25), "that takes the root twice: divide by √d_k"),
         (
             lambda q, k: torch.softmax(q @ k.mT, -1) / math.sqrt(q.shape[-1]),
             "it scales after the softmax: the rows no longer sum to 1",

@@ -111,7 +111,7 @@ _ANY = [
         (lambda s: (s - _top(s)).exp(), "not divided: a row must sum to 1"),
         (
             lambda s: s.exp() / s.exp().amax(-1, keepdim=True),
-            "divided by the largest: the sum must be taken",
+            "divided by the largest: divide by the sum",
         ),
         (
             lambda s: torch.softmax(s.clamp(-50, 50), -1),
@@ -162,7 +162,7 @@ def _whichever(tried, case) -> str | None:
     return None
 
 
-_EQUAL = "two states of the same score say nothing about τ: 0/0 for scores [2.0, 2.0, 0.0]"
+_EQUAL = "two states with the same score say nothing about τ: 0/0 for scores [2.0, 2.0, 0.0]"
 _ENDS = "the largest and the smallest need not stand first and last"
 
 

@@ -55,10 +55,10 @@ def flipped_sign(answer) -> str | None:
         (7**4, "those are the blocks to multiply; each takes 64³ multiplications"),
         (7**4 * 64**2, "that is 4,096 for a block: a block of 64 takes 64³ multiplications"),
         (7**4 * 64, "a block of 64 takes 64³ multiplications, not 64"),
-        (7**5 * 64**3, "off by one: from 1024 to 64 are four levels"),
-        (7**3 * 64**3, "off by one: from 1024 to 64 are four levels"),
+        (7**5 * 64**3, "off by one: from 1024 to 64 there are four levels"),
+        (7**3 * 64**3, "off by one: from 1024 to 64 there are four levels"),
         (7 * 512**3, "that is one level; it goes on down to 64"),
-        (7**16 * 64**3, "1024 / 64 = 16 is a factor of 2⁴: four levels, not sixteen"),
+        (7**16 * 64**3, "1024 / 64 = 16 = 2⁴: four levels, not sixteen"),
         (7 * 4 * 64**3, "each level multiplies the number of blocks by 7: 7⁴, not 7 · 4"),
         (7**4 * 64**3 * 2, "multiplications only: the additions do not count"),
     ]
@@ -71,7 +71,7 @@ def multiplications():
 @function(
     [(1e11, 1e9), (3e10, 2e9)],
     mistakes=[
-        (lambda p, q: 15 * p / q + 1, "one less: the n at which both take equally long is asked"),
+        (lambda p, q: 15 * p / q + 1, "one less: the question is where both take equally long"),
         (lambda p, q: 18 * p / q, "18 additions are Strassen's form; Winograd's has 15"),
         (lambda p, q: 15 * q / p, "upside down: slow additions push the crossover up"),
         (lambda p, q: 15 * p / (2 * q), "a factor 2: n³ / 4 against 15 n² / 4"),
@@ -84,7 +84,7 @@ def multiplications():
         (lambda p, q: p / q, "15 additions are missing"),
         (lambda p, q: 15, "that forgets the machine: p and q"),
         (lambda p, q: 15 * p * q, "q divides: additions take 15 (n/2)² / q seconds"),
-        (lambda p, q: 7 * p / q, "those are the products; 15 additions pay for one of them"),
+        (lambda p, q: 7 * p / q, "those are the products; saving one of them costs 15 additions"),
         (lambda p, q: 19 * p / q, "the plain way's four additions come free: 15 count"),
         (lambda p, q: 11 * p / q, "the plain way's four additions are not counted here: 15"),
     ],
@@ -169,7 +169,7 @@ def _edges_only_without_outer(a, b):
         (_with("corner product"), "the corner is a whole row times a whole column"),
         (_with("ends"), "the last row and column lack their last term each"),
         (lambda a, b: b @ a, "b times a: the order matters"),
-        (lambda a, b: a * b, "* multiplies entry by entry; a product of matrices is asked"),
+        (lambda a, b: a * b, "* multiplies entry by entry; a matrix product is @"),
         (lambda a, b: a[:-1, :-1] @ b[:-1, :-1], "that is the even part alone, one row too small"),
         (lambda a, b: a @ b.mT, "b is transposed"),
     ],
@@ -187,7 +187,7 @@ def _in_their_dtype(tried, case) -> str | None:
         tried.returned, np.block([[*case[:2]], [*case[2:]]])
     ):
         return "large whole numbers came back rounded: they went through floating point"
-    return None if came == went else f"{went} went in, {came or 'a list'} came out: their dtype"
+    return None if came == went else f"{went} went in, {came or 'a list'} came out: keep the dtype"
 
 
 def _placed(*order: int):
@@ -204,13 +204,16 @@ def _placed(*order: int):
         tuple(2**53 + np.arange(36).reshape(4, 3, 3)),
     ],
     mistakes=[
-        (_placed(0, 2, 1, 3), "c12 and c21 are swapped: c12 is on the right above"),
-        (_placed(2, 3, 0, 1), "above and below are swapped"),
+        (
+            _placed(0, 2, 1, 3),
+            "c12 and c21 are swapped: c12 and c21 are swapped: c12 belongs at the upper right",
+        ),
+        (_placed(2, 3, 0, 1), "top and bottom are swapped"),
         (_placed(1, 0, 3, 2), "left and right are swapped"),
         (_placed(3, 2, 1, 0), "the quarters stand in reversed order"),
         (lambda *c: np.hstack(c), "the four stand in one row"),
         (lambda *c: np.vstack(c), "the four stand in one column"),
-        (lambda *c: np.stack(c), "the four are stacked along a new axis: two of them a row"),
+        (lambda *c: np.stack(c), "the four are stacked along a new axis: put two in each row"),
         (
             lambda *c: np.stack(c).reshape(2 * len(c[0]), -1),
             "reshape reads row after row: it does not put quarters side by side",

@@ -123,8 +123,8 @@ _SCORES = 8 * 12 * 1024 * 1024
             64 * _ARRAY,
             "those are the bits; or the (T, T) weights, which a fused kernel never writes",
         ),
-        (8 * _ARRAY / 1e6, "bytes were asked: those are millions"),
-        (8 * _ARRAY / 2**20, "bytes were asked: those are mebibytes"),
+        (8 * _ARRAY / 1e6, "those are megabytes; give bytes"),
+        (8 * _ARRAY / 2**20, "those are mebibytes; give bytes"),
     ]
 )
 def bytes_moved():
@@ -174,7 +174,7 @@ def bytes_moved():
         ),
         (
             lambda f, b, peak, width: max(f / peak, b / width) * 1e3,
-            "those are milliseconds; seconds are asked",
+            "those are milliseconds; give seconds",
         ),
         (
             lambda f, b, peak, width: (f / peak) * (b / width),
@@ -182,7 +182,7 @@ def bytes_moved():
         ),
         (
             lambda f, b, peak, width: f / b,
-            "that is the intensity, FLOPs a byte; seconds are asked",
+            "that is the intensity, FLOPs a byte; give seconds",
         ),
         (
             lambda f, b, peak, width: math.hypot(f / peak, b / width),
@@ -218,16 +218,16 @@ def _by(rule):
     mistakes=[
         (
             _by(lambda r, c, real, i, j, *_: c - j <= r - i),
-            "a tile has its own numbering there, the mask belongs to the whole matrix; and padding "
-            "is not masked",
+            "that counts from the tile's own corner; the mask counts in the whole matrix; and "
+            "padding is not masked",
         ),
         (
             _by(lambda r, c, real, i, j, *_: (c - j <= r - i) & real),
-            "a tile has its own numbering there, the mask belongs to the whole matrix",
+            "that counts from the tile's own corner; the mask counts in the whole matrix",
         ),
         (
             _by(lambda r, c, real, i, j, m, n, T: (c - j <= r - i) & (c - j < T)),
-            "a tile has its own numbering there, the mask belongs to the whole matrix",
+            "that counts from the tile's own corner; the mask counts in the whole matrix",
         ),
         (
             _by(lambda r, c, real, *_: c + 0 * r <= r),
@@ -265,7 +265,7 @@ def _by(rule):
         (_by(lambda r, c, real, *_: (c > r) & real), "the wrong triangle: it looks ahead"),
         (
             _by(lambda r, c, real, *_: (c <= r) | real),
-            "either of the two will do there: both conditions must hold, &",
+            "with | either condition is enough; both must hold: &",
         ),
         (
             _by(lambda r, c, real, i, j, m, n, T: (c <= r) & (r < T)),
@@ -371,7 +371,7 @@ merged_parts = _joined(max)
         (_by_itself, "e^m itself overflows where m is large: e^(m − the larger one) does not"),
         (_joined(max, True, False), "o was not brought to the larger maximum, only l was"),
         (_joined(max, False, True), "l was not brought to the larger maximum, only o was"),
-        (_joined(min), "the smaller maximum: that is safe for no one, take the larger"),
+        (_joined(min), "with the smaller maximum exp can overflow: take the larger"),
         (
             _joined(lambda m1, m2: m1 + m2),
             "the maximum of both tiles is the larger of the two, not the sum",

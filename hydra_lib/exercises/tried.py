@@ -37,7 +37,7 @@ class Tried:
 def in_some_form(answer: Callable, cases: Sequence[tuple], read: Callable) -> list[Tried]:
     """The calls with float64 tensors or, where code stumbles on those, with float32 or arrays.
 
-    ``torch.ones(3)`` is float32, and torch refuses to multiply the two; nobody was asked to care.
+    ``torch.ones(3)`` is float32, and torch refuses to multiply the two; no exercise is about that.
     """
     forms = []
     for convert in (lambda tensor: tensor, _single, np.asarray):

@@ -15,7 +15,7 @@ CHAPTERS: tuple[str, ...] = ("aggregation", "masking", "softmax", "scaling", "at
 CHAPTERS = (*CHAPTERS, "heads", "learned", "backward", "strassen", "timing", "devices")
 TICKS = {True: "✓", False: "✗", None: "·"}
 NO_ANSWER = "No answer yet: replace the ... above and run the cell again."
-NO_VALUE = "No answer yet, this is None. If it came from a function: did you forget return?"
+NO_VALUE = "No answer yet: this is None. If it came from a function: did you forget return?"
 
 _seen: dict[
     str, bool | None
