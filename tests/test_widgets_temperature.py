@@ -179,6 +179,9 @@ def tau_at(position):
     return {0: 0.0, 240: math.inf}.get(position, 10 ** ((position - 120) / 60))
 
 
+EVERY_TAU = torch.tensor([[tau_at(x)] for x in range(241)], dtype=torch.float64)
+
+
 def position_of(tau):
     return {0: 0, math.inf: 240}.get(tau) or min(239, max(1, 120 + 60 * math.log10(tau or 1e-9)))
 
@@ -289,7 +292,7 @@ def across(name, position):
 
 def height(name, value, scores):
     """Where a value stands there, from 6 (its most) to 6 above the foot (its least)."""
-    curve = [QUANTITIES[name](scores, tau_at(x)).item() for x in range(241)]
+    curve = QUANTITIES[name](scores, EVERY_TAU).tolist()
     finite = [x for x in curve if math.isfinite(x)]
     low, high = min(finite), max(finite)
     if name == "F":
@@ -343,7 +346,7 @@ def test_curves_are_the_library_s(widget_page, scores):
         expect(figure.locator(".hydra-path")).to_have_attribute("y1", "0")
         expect(figure.locator(".hydra-path")).to_have_attribute("y2", str(tall))
     # A dotted line at each peak of C.
-    C = boltzmann.heat_capacity(row, torch.tensor([[tau_at(x)] for x in range(241)]).double())
+    C = boltzmann.heat_capacity(row, EVERY_TAU)
     tops = [x for x in range(2, 239) if C[x - 1] < C[x] >= C[x + 1] and C[x] > 1e-6]
     marks = page.locator(".hydra-gap")
     expect(marks).to_have_count(len(tops))
