@@ -1,10 +1,9 @@
 """Hydra: one operation, ``weights @ values``, from a running sum to a GPU kernel.
 
-At the top stand the functions of chapters 01 to 08, in the order of the book. Beside them stand
-rooms, each named for its subject and loaded when it is first asked for: ``toy`` (a language and a
-model whose heads can be examined), ``matmul`` (Strassen), ``timing``, ``kernels`` (Triton),
-``parallel`` (several devices), ``exercises``, ``widgets``, ``figures``, ``notebook`` and
-``records``.
+The top level holds the functions of chapters 01 to 08. Beside it are rooms, each named for its
+subject and loaded when it is first asked for: ``toy`` (a language and a model whose heads can be
+examined), ``matmul`` (Strassen), ``timing``, ``kernels`` (Triton), ``parallel`` (several devices),
+``exercises``, ``widgets``, ``figures``, ``notebook`` and ``records``.
 
 The core takes torch tensors and gives torch tensors of the same dtype and device; a list or a NumPy
 array is refused with a sentence, never converted. Plain numbers may be Python's or NumPy's. Bad

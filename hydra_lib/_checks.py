@@ -1,4 +1,4 @@
-"""What bad input is told, in one voice: the argument's name, what was expected, what came.
+"""How bad input is refused, always in one form: the argument's name, what was expected, what came.
 
 The core takes torch tensors and gives torch tensors. A list or a NumPy array is refused: made into
 a tensor, it would get a dtype and a device that nobody chose. A plain number may be Python's or
@@ -81,7 +81,7 @@ def function(name: str, value: Any) -> None:
 
 
 def one_of(name: str, value: Any, known: Collection[str]) -> None:
-    """One of these texts; a text that is none hears of the one that it resembles."""
+    """One of these texts; for another, the message names the one that it resembles."""
     if isinstance(value, str) and value in known:
         return
     near = difflib.get_close_matches(value, known, 1) if isinstance(value, str) else []

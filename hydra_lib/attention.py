@@ -96,10 +96,10 @@ def fused_attention(
     ``causal`` alone is handed over by name: no mask is made, and kernels may skip what it forbids.
     A mask is data, whatever it holds, so a traced or compiled call works for another one as well.
 
-    Arguments and errors as there, but values are not looked at: NaN in, NaN out, and meta tensors,
-    ``torch.compile``, ``torch.export`` and ``vmap`` will do. Cost: the same FLOPs; without a mask
-    no (Tq, Tk) matrix is kept, with one torch makes a matrix of floats of it. Source: Dao et al.
-    (2022), *FlashAttention*.
+    Arguments and errors are the same, but values are not looked at: NaN in, NaN out, and meta
+    tensors, ``torch.compile``, ``torch.export`` and ``vmap`` work. Cost: the same FLOPs; without a
+    mask no (Tq, Tk) matrix is kept, with one torch turns it into a matrix of floats. Source: Dao et
+    al. (2022), *FlashAttention*.
 
     >>> q = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> torch.equal(fused_attention(q, q, q, torch.zeros(2, 2).bool()), torch.zeros(2, 2))

@@ -100,7 +100,8 @@ def gradients_from_weights(
 ) -> AttentionGradients:
     """:func:`attention_backward` for a caller that kept the weights, (…, Tq, Tk), and knows τ.
 
-    Errors as there; the weights are believed. Every step is computed in the dtype of ``q``.
+    Errors as there; the values of the weights are not checked. Every step is computed in the dtype
+    of ``q``.
     """
     tau = check_backward(q, k, v, None, False, temperature, grad_output)
     rows = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])
@@ -144,7 +145,7 @@ def multi_head_backward(
     sum of dY over all positions; between them each head is :func:`attention_backward`.
 
     Arguments and errors as the layer's; ``grad_output`` like the output. TypeError for a subclass,
-    whose steps may be others. Cost: twice :meth:`hydra_lib.heads.HeadConfig.flops` after one
+    whose steps may differ. Cost: twice :meth:`hydra_lib.heads.HeadConfig.flops` after one
     forward pass.
 
     >>> from hydra_lib.heads import HeadConfig

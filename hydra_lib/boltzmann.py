@@ -4,7 +4,7 @@ Every quantity is a function of the scores ``s`` (…, n) along the last axis an
 τ in [0, ∞], both ends included. E_i = −s_i is the energy of state i; s_i = −∞ is a state that
 cannot be occupied. All sums run over the states that can.
 
-The functions share one table: with m = max s, they need only ``z_i = (s_i − m) / τ ≤ 0``, whose
+All functions begin alike: with m = max s, they need only ``z_i = (s_i − m) / τ ≤ 0``, whose
 exponential cannot overflow. float16 and bfloat16 are computed in float32 and rounded once at the
 end.
 

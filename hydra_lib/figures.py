@@ -52,7 +52,7 @@ def figure(
 
     Not registered with pyplot, so it is shown only where :func:`themed` puts it.
 
-    Raises TypeError for an option that is none; ValueError for rows and columns that are no
+    Raises TypeError for an unknown option; ValueError for rows and columns that are no
     positive integers, and for a size that is not positive and finite.
     """
     rows = _checks.integer("rows", rows, 1, MOST)
@@ -77,7 +77,8 @@ def themed(fig: Figure, alt: str) -> Picture:
     if not isinstance(fig, Figure):
         kind = type(fig).__name__
         raise TypeError(
-            f"fig must be a matplotlib Figure, the first that figure() gives, got {kind}"
+            "fig must be a matplotlib Figure, the first of the two that figure() returns, "
+            f"got {kind}"
         )
     _checks.instance("alt", alt, str)
     if not alt.strip():
@@ -116,8 +117,8 @@ def matrices(
     tensor or a NumPy array of real numbers.
 
     Raises TypeError for other items and owners that are no integers; ValueError for no matrix at
-    all, one that has not two axes or no entries, owners that do not broadcast to it, ``digits``
-    outside 0 … 17, and a ``highlight`` that is no row of all.
+    all, one without two axes or without entries, owners that do not broadcast to it, ``digits``
+    outside 0 … 17, and a ``highlight`` that is not a row of the first and the last matrix.
 
     >>> import torch
     >>> matrices(("weights", torch.eye(2)), alt="the identity")
@@ -199,7 +200,7 @@ def graph(
     for name, place in places.items():
         if not isinstance(name, str) or not isinstance(place, tuple) or len(place) != 2:
             got = f"{_checks.shown(name)}: {_checks.shown(place)}"
-            raise TypeError(f"places must be of names and (x, y), got {got}")
+            raise TypeError(f"places must map names to (x, y), got {got}")
         for at in place:
             _checks.finite("places", at)
     for arrow in arrows:
@@ -209,7 +210,9 @@ def graph(
             or not all(isinstance(text, str) for text in arrow)
         ):
             got = _checks.shown(arrow)
-            raise TypeError(f"arrows must be of (start, end, there) or with back, texts, got {got}")
+            raise TypeError(
+                f"arrows must be (start, end, text) or (start, end, text, text), got {got}"
+            )
         for name in arrow[:2]:
             if name not in places:
                 raise ValueError(f"arrows must join {', '.join(places)}, got {name!r}")

@@ -25,7 +25,7 @@ class HeadConfig:
     """A width and the number of heads that share it equally: ``head_dim = d_model / n_heads``.
 
     Raises ValueError when either is not a positive integer or the heads do not divide the width,
-    with the nearest numbers that would, as far as 10,000 away.
+    and names the nearest numbers that fit, up to 10,000 away.
 
     >>> HeadConfig(d_model=768, n_heads=12).head_dim
     64
@@ -46,7 +46,7 @@ class HeadConfig:
             narrower = d - d % h
             heads = f"n_heads {_either(fewer, more)}, or " if fewer or more else ""
             raise ValueError(
-                f"n_heads must divide d_model: got d_model={d}, n_heads={h}; nearest that divide: "
+                f"n_heads must divide d_model: got d_model={d}, n_heads={h}; nearest that fit: "
                 f"{heads}d_model {_either(narrower, narrower + h)}"
             )
 

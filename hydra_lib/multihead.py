@@ -53,7 +53,7 @@ class MultiHeadAttention(nn.Module):
 
     ``head_i = attention(query W_q[i]ᵀ, key W_k[i]ᵀ, value W_v[i]ᵀ)`` and
     ``out = concat(head_0 … head_{h−1}) W_oᵀ``; rows i·d_k … (i + 1)·d_k − 1 of W_q, W_k and W_v
-    belong to head i, and those columns of W_o. Each W is (d_model, d_model), stored as
+    belong to head i, as do the same columns of W_o. Each W is (d_model, d_model), stored as
     ``torch.nn.Linear`` stores it: output axis first.
 
     Their entries are drawn from ``generator``, torch's global one unless given, uniform with
@@ -65,12 +65,12 @@ class MultiHeadAttention(nn.Module):
 
     One rule for masks: boolean, True = may attend, with the axes of the inputs, (…, Tq, Tk), and
     valid for every head; or with one axis more, (…, h, Tq, Tk), a mask for each head. Leading axes
-    may be left out or have length 1. ``causal`` forbids what comes later, needs Tq = Tk, and keeps
+    may be left out or have length 1. ``causal`` forbids what comes later, needs Tq = Tk, and stores
     no mask; with a mask, both hold. A position that may attend to nothing gets zeros before W_o.
 
-    Raises TypeError for a ``config`` that is none, inputs that are not tensors of the weights'
-    dtype (under autocast, of any floating one) or a mask that is not boolean; ValueError for other
-    shapes, an axis of length 0, another device, a mask that does not broadcast. Cost:
+    Raises TypeError for a ``config`` that is no HeadConfig, inputs that are not tensors of the
+    weights' dtype (under autocast, of any floating one) or a mask that is not boolean; ValueError
+    for other shapes, an axis of length 0, another device, a mask that does not broadcast. Cost:
     :meth:`hydra_lib.heads.HeadConfig.flops`. Source: Vaswani et al. (2017), section 3.2.2; initial
     weights, Glorot and Bengio (2010).
 
@@ -191,13 +191,13 @@ class MultiHeadAttention(nn.Module):
 
         Raises ValueError for what this layer does not have: other widths for keys and values,
         dropout, ``add_bias_kv``, ``add_zero_attn``; TypeError for another kind of module, and for a
-        subclass of this layer, whose steps may be others. Inputs here are always batch first.
+        subclass of this layer, whose steps may differ. Inputs here are always batch first.
         """
         _checks.instance("module", module, nn.MultiheadAttention)
         if cls is not MultiHeadAttention:
             raise TypeError(
-                f"torch.nn.MultiheadAttention has no counterpart for {cls.__name__}: expected "
-                "module to become a MultiHeadAttention, got another class"
+                f"{cls.__name__} cannot be made from a torch.nn.MultiheadAttention: call "
+                "MultiHeadAttention.from_torch"
             )
         extras = {
             "kdim or vdim": module.in_proj_weight is None,
@@ -207,7 +207,7 @@ class MultiHeadAttention(nn.Module):
         }
         if names := ", ".join(name for name, used in extras.items() if used):
             raise ValueError(
-                "module must be a torch.nn.MultiheadAttention of nothing but four projections, "
+                "module must be a torch.nn.MultiheadAttention with nothing but four projections, "
                 f"got {names}"
             )
         bias = module.in_proj_bias is not None
@@ -224,7 +224,7 @@ class MultiHeadAttention(nn.Module):
         """A ``torch.nn.MultiheadAttention``, batch first, with a copy of the weights.
 
         Its masks read the other way: there True = may *not* attend. Raises TypeError for a
-        subclass, whose steps may be others.
+        subclass, whose steps may differ.
         """
         check_plain(self)
         w, bias, c = self.W_q.weight, self.W_q.bias is not None, self.config

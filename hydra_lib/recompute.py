@@ -47,18 +47,18 @@ def attention_backward_recomputed(
 ) -> InputGradients:
     """The gradients of q, k and v without a stored weight: ``P_ij = exp(S_ij − log Z_i)``.
 
-    ``block`` queries at a time. δ is ``dO_i · O_i``, so no row of P must be whole before dS is.
+    ``block`` queries at a time. δ is ``dO_i · O_i``, so dS needs no complete row of P.
     ``output`` (…, Tq, d_v) and ``log_z`` (…, Tq), the log-partition of the scaled and masked
     scores, come from the forward pass; a query with no key to attend to has log Z = −∞. Where the
-    inputs have 16 bits, sums are taken in float32, and ``log_z`` is float32 and that of scores in
-    float32: an error of log Z is a relative error of every weight.
+    inputs have 16 bits, sums are taken in float32, and ``log_z`` is float32, computed from scores
+    in float32: an error of log Z is a relative error of every weight.
 
     Other arguments and errors as :func:`hydra_lib.backward.attention_backward`, but scores are not
     looked at: NaN in, NaN out. ValueError for a ``block`` that is not a positive integer. Cost: one
     product more, :func:`hydra_lib.backward.backward_flops` with ``recompute``; 3·block·Tk numbers
     in place of 3·Tq·Tk. Error: bounded as there; in 16 bits at most twice that of torch's
-    own flash kernel. In float32 it can be several times that where scores come out rounded
-    otherwise than those that ``log_z`` sums, as with other blocks: their difference is a relative
+    own flash kernel. In float32 it can be several times that where scores are rounded
+    differently from those that ``log_z`` sums, as with other blocks: their difference is a relative
     error of the weights. Source: as there, algorithm 4.
 
     >>> q, k, v, out = torch.zeros(1, 1), torch.zeros(2, 1), torch.eye(2), torch.full((1, 2), 0.5)

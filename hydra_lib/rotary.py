@@ -19,10 +19,10 @@ def rotate(
     """Turn each pair of neighbouring coordinates by an angle proportional to the position.
 
     ``(x[t, 2i], x[t, 2i+1])`` is turned by ``t · 10000^(−2i/d)`` radians, t = 0, 1, …. Turning q by
-    its position and k by its own leaves a score that depends on their distance only:
-    ``rotate(q)[s] · rotate(k)[t] = q · R(t − s) k``. Lengths do not change.
+    its position and k by its own leaves a score in which only the difference of the positions
+    counts: ``rotate(q)[s] · rotate(k)[t] = q · R(t − s) k``. Lengths do not change.
 
-    ``x`` is (…, T, d), floating. Raises TypeError for anything else than a floating tensor,
+    ``x`` is (…, T, d), floating. Raises TypeError for anything other than a floating tensor,
     ValueError for an odd d. Cost: 3 d FLOPs a position, and the angles. Source: Su et al. (2021),
     *RoFormer*.
 

@@ -1,8 +1,8 @@
 """Scaling: the mean and variance of a score q·k, and what large scores do to the softmax.
 
 A score is a sum of d_k products. Its variance grows with d_k, and a softmax fed with scores that
-are far apart has one weight near 1, entropy near 0 and a gradient near 0. Dividing the scores by
-√d_k is the temperature that keeps their spread at 1.
+are far apart has one weight near 1, entropy near 0 and a gradient near 0. For entries of mean 0 and
+variance 1, the temperature √d_k keeps their spread at 1.
 """
 
 import math
@@ -58,8 +58,9 @@ def dot_product_moments(
 
     ``E = d_k μ_q μ_k`` and ``Var = d_k (σ_q² σ_k² + μ_q² σ_k² + μ_k² σ_q²)``, for entries that are
     all independent, those of q with mean μ_q and standard deviation σ_q, those of k with μ_k and
-    σ_k. Their distribution does not matter. With zero means the variance is ``d_k σ_q² σ_k²``;
-    only with unit variances besides is it d_k. Integers give an exact integer.
+    σ_k. Their distribution does not matter. With zero means the variance is ``d_k σ_q² σ_k²``; it
+    is d_k only if both variances are 1 as well. Where all arguments are integers, so are the
+    results.
 
     Raises TypeError for what is no number, ValueError when ``d_k`` is not a positive integer, a
     number is not finite, a standard deviation is negative, or a moment is beyond a float.
@@ -103,7 +104,7 @@ def sample_scores(
     independent of each other. Within a row the query is shared, as it is in attention; with one
     key a row all scores are independent. Symbols and errors as :func:`dot_product_moments`, and
     ValueError for ``rows`` or ``keys`` that are not positive integers or do not fit in memory,
-    TypeError for a generator that is none. The result has torch's
+    TypeError for what is not a torch.Generator. The result has torch's
     default dtype and the generator's device. Cost: rows·keys·d_k random numbers, all held at once.
 
     >>> sample_scores(2, 3, 64, generator=torch.Generator().manual_seed(0)).shape
@@ -154,14 +155,14 @@ def measure_moments(scores: Float[torch.Tensor, "*shape"]) -> MeasuredMoments:
 
 
 def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -> Saturation:
-    """Entropy of each softmax row, and Frobenius and spectral norm of its Jacobian.
+    """Entropy of each softmax row, and the Frobenius and spectral norms of its Jacobian.
 
     The row is ``p = softmax(s / τ)``; the Jacobian ``∂p_i/∂s_j = p_i (δ_ij − p_j) / τ`` is what a
     gradient is multiplied with on its way back to the scores. A uniform row of n has entropy
     log n, ``‖J‖_F = √(n − 1) / (n τ)`` and ``‖J‖₂ = 1 / (n τ)``; a saturated one has three zeros.
     The spectral norm is at most 1 / (2τ), reached by two equal weights. To compare temperatures
     without the factor 1/τ, pass ``scores / tau``; to compare widths, take the median over rows,
-    since of many saturated rows the few with a near tie make the mean.
+    since of many saturated rows the few with a near tie dominate the mean.
 
     ``scores`` is (…, n); the three results are (…), in the same dtype. Errors as
     :func:`hydra_lib.boltzmann.probabilities`, and ValueError for τ = 0, where a row with

@@ -428,7 +428,7 @@ def test_W1():
 
 
 def test_W2():
-    with pytest.raises(ValueError, match="got d_model=768, n_heads=7; nearest that divide"):
+    with pytest.raises(ValueError, match="got d_model=768, n_heads=7; nearest that fit"):
         HeadConfig(768, 7)
 
 

@@ -187,7 +187,7 @@ PAIRS = (
         (
             lambda: graph(PLACES, [("x", "y")], alt="x"),
             TypeError,
-            "arrows must be of (start, end, there) or with back, texts, got ('x', 'y')",
+            "arrows must be (start, end, text) or (start, end, text, text), got ('x', 'y')",
         ),
         (
             lambda: graph(PLACES, [("x", "x", "f")], alt="x"),
@@ -197,7 +197,7 @@ PAIRS = (
         (
             lambda: graph({"x": 1}, [], alt="x"),
             TypeError,
-            "places must be of names and (x, y), got 'x': 1",
+            "places must map names to (x, y), got 'x': 1",
         ),
         (
             lambda: graph({}, [], alt="x"),
@@ -217,7 +217,8 @@ PAIRS = (
         (
             lambda: themed(figure(), "x"),
             TypeError,
-            "fig must be a matplotlib Figure, the first that figure() gives, got tuple",
+            "fig must be a matplotlib Figure, the first of the two that figure() returns, "
+            "got tuple",
         ),
         (lambda: themed(figure()[0], None), TypeError, "alt must be a str, got NoneType"),
         (

@@ -75,19 +75,19 @@ def test_flops_by_hand():
         (
             768,
             7,
-            "n_heads must divide d_model: got d_model=768, n_heads=7; nearest that divide: "
+            "n_heads must divide d_model: got d_model=768, n_heads=7; nearest that fit: "
             "n_heads 6 or 8, or d_model 763 or 770",
         ),
         (
             13,
             5,
-            "n_heads must divide d_model: got d_model=13, n_heads=5; nearest that divide: "
+            "n_heads must divide d_model: got d_model=13, n_heads=5; nearest that fit: "
             "n_heads 1 or 13, or d_model 10 or 15",
         ),
         (
             5,
             7,
-            "n_heads must divide d_model: got d_model=5, n_heads=7; nearest that divide: "
+            "n_heads must divide d_model: got d_model=5, n_heads=7; nearest that fit: "
             "n_heads 5, or d_model 7",
         ),
         (0, 1, "d_model must be a positive integer, got 0"),
@@ -111,7 +111,7 @@ def test_refusals(d_model, n_heads, message):
 def test_a_refusal_does_not_take_long(d_model, n_heads, near):
     message = f"n_heads must divide d_model: got d_model={d_model}, n_heads={n_heads}; "
     start = time.perf_counter()
-    with refuses(ValueError, message + f"nearest that divide: {near}"):
+    with refuses(ValueError, message + f"nearest that fit: {near}"):
         HeadConfig(d_model, n_heads)
     assert time.perf_counter() - start < 0.1
 
@@ -134,9 +134,7 @@ def test_a_width_that_does_not_divide_never_passes(d_model, n_heads):
         return
     with pytest.raises(ValueError, match="nearest") as error:
         HeadConfig(d_model, n_heads)
-    heads, widths = (
-        str(error.value).split("nearest that divide: n_heads ")[1].split(", or d_model ")
-    )
+    heads, widths = str(error.value).split("nearest that fit: n_heads ")[1].split(", or d_model ")
     for suggestion in heads.split(" or "):
         assert HeadConfig(d_model, int(suggestion))
     for suggestion in widths.split(" or "):
@@ -235,7 +233,7 @@ def test_a_strided_input_can_be_split():
         (
             lambda: split_heads(numbered(5, 21), 4),
             ValueError,
-            "n_heads must divide d_model: got d_model=21, n_heads=4; nearest that divide: "
+            "n_heads must divide d_model: got d_model=21, n_heads=4; nearest that fit: "
             "n_heads 3 or 7, or d_model 20 or 24",
         ),
         (

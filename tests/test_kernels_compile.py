@@ -45,8 +45,8 @@ def test_without_triton(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
     message = (
         "tiled_matmul is a Triton kernel, and Triton cannot be imported (import of triton halted; "
-        "None in sys.modules): install triton, which is there for Linux, or use the plain version "
-        "beside the kernel"
+        "None in sys.modules): install triton, which is available for Linux, or use the plain "
+        "version beside the kernel"
     )
     with refuses(kernels.NoTritonError, message):
         from hydra_lib.kernels import tiled_matmul  # noqa: F401

@@ -564,7 +564,8 @@ def test_heads_of_the_wrong_shape(method, shape):
 )
 def test_modules_that_have_no_counterpart(options, names):
     message = (
-        f"module must be a torch.nn.MultiheadAttention of nothing but four projections, got {names}"
+        "module must be a torch.nn.MultiheadAttention with nothing but four projections, "
+        f"got {names}"
     )
     with torch.random.fork_rng():
         theirs = nn.MultiheadAttention(d_model, h, **options)

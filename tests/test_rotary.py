@@ -86,8 +86,8 @@ def test_torch_has_no_rotary_layer():
         layer.to_torch()
     theirs = MultiHeadAttention(HeadConfig(12, 3), generator=generator()).to_torch()
     message = (
-        "torch.nn.MultiheadAttention has no counterpart for RotaryAttention: expected module to "
-        "become a MultiHeadAttention, got another class"
+        "RotaryAttention cannot be made from a torch.nn.MultiheadAttention: call "
+        "MultiHeadAttention.from_torch"
     )
     with refuses(TypeError, message):
         RotaryAttention.from_torch(theirs)

@@ -3,12 +3,12 @@
 ``tiled_matmul`` (:mod:`hydra_lib.kernels.matmul`), ``online_softmax``
 (:mod:`hydra_lib.kernels.softmax`), ``flash_attention`` and ``launch_grid``
 (:mod:`hydra_lib.kernels.attention`; its gradient is in
-``attention_backward``). They stand on top of the library: nothing imports
-them, and Triton is loaded when the first of them is asked for.
+``attention_backward``). They stand on top of the library, which works
+without them; Triton is loaded when the first of them is asked for.
 
 They need Triton 3.4 or later, and run on CUDA. With ``TRITON_INTERPRET=1`` in the environment
-before Triton is first imported they run on the CPU instead, one program after another: slow, exact
-in the same places, and the way to step through a kernel without a GPU.
+before Triton is first imported they run on the CPU instead, one program after another: slow, but
+the way to step through a kernel without a GPU.
 """
 
 from importlib import import_module
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
     except ImportError as error:
         raise NoTritonError(
             f"{name} is a Triton kernel, and Triton cannot be imported ({error}): install triton, "
-            "which is there for Linux, or use the plain version beside the kernel"
+            "which is available for Linux, or use the plain version beside the kernel"
         ) from error
     if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 4):
         raise NoTritonError(

@@ -2,8 +2,8 @@
 
 :mod:`hydra_lib.matmul.counting` counts them; :mod:`hydra_lib.matmul.bilinear` writes an algorithm
 as three small tensors and proves it, :mod:`hydra_lib.matmul.schemes` holds four of them.
-:func:`hydra_lib.matmul.recursion.strassen` is Strassen's algorithm to be read,
-:func:`hydra_lib.matmul.fast.strassen_fast` the same to be used, where
+:func:`hydra_lib.matmul.recursion.strassen` is Strassen's algorithm, written to be read;
+:func:`hydra_lib.matmul.fast.strassen_fast` is Winograd's form of it, written to be used, where
 :func:`hydra_lib.matmul.crossover.choose_levels` says that it pays;
 :mod:`hydra_lib.matmul.blas` has the libraries that multiply its blocks.
 """

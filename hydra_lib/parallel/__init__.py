@@ -1,8 +1,8 @@
 """Heads and sequences over several devices, on PyTorch's own distributed engine.
 
 :func:`hydra_lib.parallel.heads.shard_heads` deals out the heads of a layer (tensor parallelism),
-:func:`hydra_lib.parallel.sequence.attention_over_ranks` the keys of a sequence, whose partial
-softmaxes :mod:`hydra_lib.parallel.partials` puts together. ``run`` starts the ranks,
+:func:`hydra_lib.parallel.sequence.attention_over_ranks` the keys of a sequence, and
+:mod:`hydra_lib.parallel.partials` merges the partial softmaxes. ``run`` starts the ranks,
 :mod:`hydra_lib.parallel.costs` says what they cost before there are any.
 
 Needs torch 2.5 or later, and says so. It stands on top of the library: nothing imports it.

@@ -1,10 +1,10 @@
-"""How long something takes, told so that it can be believed.
+"""How long something takes, reported so that it can be trusted.
 
-:mod:`hydra_lib.timing.measurement` is the front: ``bench`` times one function, ``compare``
-checks two against float64 and times them in pairs. Below it stand the clock
+:mod:`hydra_lib.timing.measurement` is the front: ``bench`` times one function, ``compare`` checks
+two against float64 and times them in pairs. Below it stand the clock
 (:mod:`hydra_lib.timing.sampling`), the check (:mod:`hydra_lib.timing.accuracy`) and the machine
-(:mod:`hydra_lib.timing.environment`). On it stand the roofline, the ladder of ways to compute one
-attention, the rows of a record, and the mistakes that all this avoids, made on purpose.
+(:mod:`hydra_lib.timing.environment`). Built on it are the roofline, the ladder of ways to compute
+one attention, the rows of a record, and the mistakes that all this avoids, made on purpose.
 """
 
 from hydra_lib.timing.accuracy import FailedCheckError, relative_error, tolerance_for

@@ -16,7 +16,7 @@ export function refusal(dModel, nHeads) {
   while (more <= Math.min(dModel, nHeads + NEAR) && dModel % more) more += 1;
   if (more > Math.min(dModel, nHeads + NEAR)) more = 0;
   const narrower = dModel - (dModel % nHeads);
-  return `n_heads must divide d_model: got d_model=${dModel}, n_heads=${nHeads}; nearest that divide: `
+  return `n_heads must divide d_model: got d_model=${dModel}, n_heads=${nHeads}; nearest that fit: `
     + `${fewer || more ? `n_heads ${either(fewer, more)}, or ` : ""}d_model ${either(narrower, narrower + nHeads)}`;
 }
 
