@@ -368,6 +368,12 @@ def test_a_pot_follows_mouse_and_finger(widget_page):
     x, y = middle(pot(page, "slept"))
     assert swipe(page, (x, y), (x, y - size / 2)) == 0
     expect_parts(page, 4, 1, 9, 4, 4, 4, 4)
+    lit = page.locator(".hydra-term.hydra-on")
+    expect(lit).to_contain_text("slept")
+    touch(page, pot(page, "it"))  # after a finger has let go, another is lit
+    expect(lit).to_contain_text("it (")
+    pot(page, "it").press("PageDown")
+    expect_parts(page, 4, 1, 9, 4, 2, 4, 4)
 
 
 @browser
@@ -639,7 +645,6 @@ def test_arrows_by_hand_and_by_slider(widget_page):
     drawn(page)
     assert shown(page) == expected_texts(attention(q=q))
     expect(page.locator(".hydra-equation strong")).to_have_text("it")
-    expect(picture).to_have_css("touch-action", "none")  # else a finger scrolls the page instead
     page.get_by_role("combobox").select_option("key of cat")
     page.get_by_role("slider").nth(1).focus()
     press(page, "End")
@@ -649,6 +654,22 @@ def test_arrows_by_hand_and_by_slider(widget_page):
     page.get_by_role("button", name="reset").click()
     drawn(page)
     assert shown(page) == expected_texts(attention())
+
+
+@browser
+def test_a_finger_turns_an_arrow_and_scrolls_the_page_beside_it(widget_page):
+    page = widget_page(SentenceWidget(controls=["arrows"]), width=360)
+    page.evaluate("document.body.style.paddingBottom = '900px'")
+    picture = page.locator(".hydra-plane")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    score = page.locator(".hydra-arrows .hydra-held")
+    before = score.text_content()
+    tip = middle(page.locator(".hydra-plane .hydra-asks"))
+    assert swipe(page, tip, (tip[0], tip[1] - 60)) == 0
+    expect(score).not_to_have_text(before)
+    empty = box["x"] + 12, box["y"] + box["height"] - 12
+    assert swipe(page, empty, (empty[0], empty[1] - 150)) > 50
 
 
 @browser

@@ -151,13 +151,13 @@ def products(row, column):
 
 def table_of(page, name):
     captions = {
-        "q": "Q, a query a row",
-        "kT": "Kᵀ, a key a column",
+        "q": "Q: one query per row",
+        "kT": "Kᵀ: one key per column",
         "scores": "scores = Q Kᵀ",
         "scaled": re.compile("^scaled = scores / "),
         "masked": "masked",
         "weights": re.compile("^weights = softmax"),
-        "v": "V, a value a row",
+        "v": "V: one value per row",
         "output": "output = weights V",
     }
     caption = page.locator("caption").filter(has_text=captions[name])
@@ -199,13 +199,16 @@ def explained(steps, name, i, j, root, mask):
         return f"= {products(steps[left][i], [r[j] for r in steps[right]])} = {here}", made
 
     if name == "q":
-        into = f"every score of row {i + 1}."
-        return f"= {here}, given: change it, and with it {into}", row_of("scores", i)
+        into = f"every score of row {i + 1}:"
+        return f"= {here}, given. Change it, and with it {into}", row_of("scores", i)
     if name == "kT":
-        into = f"every score of column {j + 1}."
-        return f"= {here}, given: change it, and with it {into}", column_of("scores", j)
+        into = f"every score of column {j + 1}:"
+        return f"= {here}, given. Change it, and with it {into}", column_of("scores", j)
     if name == "v":
-        return f"= {here}, given; it enters every output of column {j + 1}.", column_of("output", j)
+        return (
+            f"= {here}, given; times a weight it goes into column {j + 1} of every output.",
+            column_of("output", j),
+        )
     if name == "scores":
         return product("q", "kT")
     if name == "scaled":
@@ -403,12 +406,13 @@ def test_a_number_of_q_and_k_is_changed_and_all_of_it_taken_back(widget_page):
     less, more, reset = (
         page.get_by_role("button", name=name, exact=True) for name in ("−1", "+1", "reset")
     )
-    expect(reset).to_be_hidden()  # of what is computed nothing can be changed
+    for button in (less, more, reset):
+        expect(button).to_be_hidden()  # of what is computed nothing can be changed
     q, k = [list(row) for row in Q], [list(row) for row in K]
     table_of(page, "q").locator("button").nth(2).click()  # row 2, column 1
     page.mouse.move(0, 0)
     expect(page.get_by_role("group", name="change Q (row 2, column 1)")).to_be_visible()
-    expect(reset).to_be_disabled()
+    expect(reset).to_be_hidden()
     more.click()
     q[1][0] += 1
     expect_tables(page, MASK, None, "√2", q)
@@ -441,10 +445,18 @@ def test_a_number_of_q_and_k_is_changed_and_all_of_it_taken_back(widget_page):
     assert k[0][1] == -9
     expect_tables(page, MASK, None, "√2", q, k)
     table_of(page, "output").locator("button").first.click()
-    expect(more).to_be_disabled()
+    expect(more).to_be_hidden()
     reset.click()
     expect_tables(page, MASK, None, "√2")
     expect(reset).to_be_hidden()
+    table_of(page, "q").locator("button").nth(2).focus()
+    press(page, "+", "+", "-", "a")  # on the number itself
+    q, k = [list(row) for row in Q], [list(row) for row in K]
+    q[1][0] += 1
+    expect_tables(page, MASK, None, "√2", q, k)
+    table_of(page, "output").locator("button").first.focus()
+    press(page, "+")
+    expect_tables(page, MASK, None, "√2", q, k)
 
 
 @browser
@@ -495,15 +507,15 @@ def test_words_stand_at_their_rows_and_columns(widget_page):
         table = page.locator(f"table:has(caption:text-matches('^{caption}'))")
         return table.locator(f"th[scope={scope}]").all_text_contents()
 
-    assert heads("Q,", "row") == heads("scores", "row") == heads("output", "row") == WORDS
+    assert heads("Q:", "row") == heads("scores", "row") == heads("output", "row") == WORDS
     assert heads("K", "col") == heads("weights", "col") == heads("masked", "col") == WORDS
-    assert heads("Q,", "col") == heads("K", "row") == heads("V", "col") == ["1", "2"]
+    assert heads("Q:", "col") == heads("K", "row") == heads("V", "col") == ["1", "2"]
     expect(page.locator(".hydra-swatch")).to_have_count(0)  # V is no colours
     summary = page.locator(".hydra-summary")
     for name, n, said in (
-        ("q", 2, "Q (b, 1) = 0.5, given: change it, and with it every score of the query “b”."),
-        ("kT", 2, "Kᵀ (1, c) = 2, given: change it, and with it every score of the key “c”."),
-        ("v", 3, "V (b, 2) = 1, given; it enters every output of column 2."),
+        ("q", 2, "Q (b, 1) = 0.5, given. Change it, and with it every score of the query “b”:"),
+        ("kT", 2, "Kᵀ (1, c) = 2, given. Change it, and with it every score of the key “c”:"),
+        ("v", 3, "V (b, 2) = 1, given; times a weight it goes into column 2 of every output."),
         ("masked", 1, "masked (a, b) = −∞: “a” may not attend to “b”."),
         ("masked", 3, "masked (b, a) = scaled (b, a) = 1.061: “b” may attend to “a”."),
     ):
@@ -628,6 +640,20 @@ def test_on_a_phone_every_number_takes_a_press_and_no_table_leaves(widget_page, 
             assert [one for one in ORDER if table_of(page, one).is_visible()] == shown
             # A bold number is wider, and moves the next table.
             assert button.evaluate("button => getComputedStyle(button).fontWeight") == before
+
+
+@browser
+def test_on_a_phone_a_number_and_what_changes_it_are_on_one_screen(widget_page):
+    page = on_a_phone(widget_page)
+    page.set_viewport_size({"width": 360, "height": 500})
+    page.get_by_role("radio", name="1 compare").check()
+    number = table_of(page, "q").locator("button").first
+    number.scroll_into_view_if_needed()
+    number.click()
+    for button in ("−1", "+1"):
+        expect(page.get_by_role("button", name=button, exact=True)).to_be_in_viewport(ratio=1)
+    page.get_by_role("button", name="+1", exact=True).click()
+    expect(number).to_have_text("3")
 
 
 @browser

@@ -2,7 +2,7 @@ import { put, update } from "./ui.js";
 
 const USUAL = 4; // parts, of which a pot is as large as a value that has none
 const TREMBLE = 3; // pixels in which a hand has not chosen yet: the rule stays
-const PARTS_OF_KEY = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 };
+const PARTS_OF_KEY = { ArrowUp: 1, ArrowRight: 1, PageUp: 2, ArrowDown: -1, ArrowLeft: -1, PageDown: -2 };
 
 /** The values of the sentence become pots of paint: the larger one is, the more parts of it every word takes.
  * Dragged by hand its upper edge follows; whatever the rule was, the weights are the reader's own from then on. */
@@ -23,7 +23,8 @@ export function pots(model, words, paints) {
       "aria-valuemin": min, "aria-valuemax": max, "data-lm-suppress-shortcuts": "true",
     });
     let grabbed;
-    pot.addEventListener("lostpointercapture", () => {
+    pot.addEventListener("lostpointercapture", ({ pointerType }) => {
+      if (pointerType === "touch") return; // a finger that is lifted points nowhere
       letGo = true;
       document.addEventListener("pointermove", () => { letGo = false; }, { once: true });
     });

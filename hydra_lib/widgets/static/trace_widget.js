@@ -104,12 +104,14 @@ function render({ model, el: root }) {
     const { name, j } = parse(model.get("cell"));
     choose(!name || KEYED.includes(name) ? `${VERBS[done - 1][1]}.${i + 1}.1` : `${name}.${i + 1}.${j + 1}`);
   }) : null;
-  const summary = el("p", { class: "hydra-summary hydra-sticky", style: "--lines:2;--narrow:3", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", "aria-live": "polite" });
   const change = changer(model);
   const panels = el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root));
+  panels.addEventListener("keydown", change.key);
   root.classList.add("hydra");
-  root.append(el("div", { class: "hydra-groups" }, steps.root, next, change.root),
-    drawing ? el("div", { class: "hydra-traced" }, drawing.root, panels) : panels, summary);
+  root.append(el("div", { class: "hydra-groups" }, steps.root, next, change.reset),
+    drawing ? el("div", { class: "hydra-traced" }, drawing.root, panels) : panels,
+    el("div", { class: "hydra-sticky" }, summary, change.root));
 
   function draw() {
     const { q, k, v, mask } = state();
@@ -117,9 +119,9 @@ function render({ model, el: root }) {
     const divisor = tau === Math.sqrt(q[0].length) ? `√${q[0].length}` : number(tau);
     const matrices = trace(q, k, v, mask, tau);
     const captions = {
-      q: "Q, a query a row", kT: "Kᵀ, a key a column", scores: "scores = Q Kᵀ",
+      q: "Q: one query per row", kT: "Kᵀ: one key per column", scores: "scores = Q Kᵀ",
       scaled: `scaled = scores / ${divisor}`, masked: "masked", weights: `weights = softmax(${mask ? "masked" : "scaled"})`,
-      v: "V, a value a row", output: "output = weights V",
+      v: "V: one value per row", output: "output = weights V",
     };
     const cell = hovered ?? model.get("cell");
     const chosen = parse(cell);
@@ -183,7 +185,7 @@ function speech(words, colours) {
     at: (name, i, j) => `${LABELS[name] ?? name} (${row(name, i)}, ${column(name, j)})`,
     row: (i) => (spoken ? `the query “${words[i]}”` : `row ${i + 1}`),
     column: (j) => (spoken ? `the key “${words[j]}”` : `column ${j + 1}`),
-    output: (j) => (spoken && colours ? CHANNELS[j] : `column ${j + 1}`),
+    output: (j) => (spoken && colours ? `the ${CHANNELS[j]}` : `column ${j + 1}`),
     query: (i) => (spoken ? `“${words[i]}”` : `query ${i + 1}`),
     key: (j) => (spoken ? `“${words[j]}”` : `key ${j + 1}`),
   };
@@ -198,9 +200,9 @@ function explain({ name, i, j }, steps, mask, divisor, { at, row, column, output
   const columnOf = (matrix) => matrix.map((one) => one[j]);
   const before = mask ? "masked" : "scaled";
   const rules = {
-    q: () => [`= ${value}, given: change it, and with it every score of ${row(i)}.`, [["scores", i, ALL]]],
-    kT: () => [`= ${value}, given: change it, and with it every score of ${column(j)}.`, [["scores", ALL, j]]],
-    v: () => [`= ${value}, given; it enters every output of ${output(j)}.`, [["output", ALL, j]]],
+    q: () => [`= ${value}, given. Change it, and with it every score of ${row(i)}:`, [["scores", i, ALL]]],
+    kT: () => [`= ${value}, given. Change it, and with it every score of ${column(j)}:`, [["scores", ALL, j]]],
+    v: () => [`= ${value}, given; times a weight it goes into ${output(j)} of every output.`, [["output", ALL, j]]],
     scores: () => [`= ${termByTerm(steps.q[i], columnOf(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
     scaled: () => [`= ${number(steps.scores[i][j])} / ${divisor} = ${value}`, [["scores", i, j]]],
     masked: () => [mask[i][j] ? `= ${at("scaled", i, j)} = ${value}: ${query(i)} may attend to ${key(j)}.`
