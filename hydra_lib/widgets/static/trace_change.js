@@ -4,35 +4,40 @@ const MOST = 9; // one digit, so that every step stays legible
 const TRAITS = { q: "q", kT: "k" }; // the tables whose numbers may be changed, and where they stand
 const STEP_OF = { "+": 1, "-": -1 }; // keys on a number
 
-/** Buttons that change the number of Q or K that was chosen by one, and one that takes all changes back. */
-export function changer(model) {
+/** Buttons that change the number of Q or K that is `chosen` by one, and one that takes all changes back. */
+export function changer(model, chosen) {
   const given = Object.fromEntries(Object.values(TRAITS).map((trait) => [trait, model.get(trait)]));
-  let place; // of the number: its trait, row and column
-  const number = () => model.get(place.trait)[place.row][place.column];
-  const add = (step) => update(model, {
-    [place.trait]: model.get(place.trait).map((row, i) => row.map((x, j) =>
-      (i === place.row && j === place.column ? Math.min(MOST, Math.max(-MOST, x + step)) : x))),
-  });
+  /** Where the number stands: its trait, row and column. None, if it is one that is computed. */
+  const place = () => {
+    const { name, i, j } = chosen();
+    const [row, column] = name === "kT" ? [j, i] : [i, j];
+    return Object.hasOwn(TRAITS, name) ? { trait: TRAITS[name], row, column } : null;
+  };
+  const add = (step) => {
+    const { trait, row, column } = place();
+    const changed = model.get(trait).map((numbers) => [...numbers]);
+    changed[row][column] = Math.min(MOST, Math.max(-MOST, changed[row][column] + step));
+    update(model, { [trait]: changed });
+  };
   const by = (step) => el("button", { type: "button", onclick: () => add(step) }, step < 0 ? "−1" : "+1");
   const [less, more] = [by(-1), by(1)];
   const reset = el("button", { type: "button", onclick: () => update(model, given) }, "reset");
   const root = el("div", { class: "hydra-buttons hydra-change", role: "group" }, less, more);
   const key = (event) => {
     const step = STEP_OF[event.key];
-    if (!step || !place) return;
+    if (!step || !place()) return;
     event.preventDefault();
     add(step);
   };
-  /** The number is at `i`, `j` of the table `name`, which may be one that is computed, or none. */
-  const draw = ({ name, i, j }, label) => {
-    place = Object.hasOwn(TRAITS, name)
-      ? { trait: TRAITS[name], row: name === "kT" ? j : i, column: name === "kT" ? i : j } : null;
-    const changed = Object.entries(given).some(([trait, own]) => JSON.stringify(own) !== JSON.stringify(model.get(trait)));
-    root.setAttribute("aria-label", place ? `change ${label}` : "change a number");
-    root.hidden = !place;
-    less.disabled = !place || number() <= -MOST;
-    more.disabled = !place || number() >= MOST;
-    reset.classList.toggle("hydra-away", !changed);
+  const draw = (label) => {
+    const at = place();
+    root.setAttribute("aria-label", `change ${label}`);
+    root.hidden = !at;
+    const number = at ? model.get(at.trait)[at.row][at.column] : 0;
+    less.disabled = number <= -MOST;
+    more.disabled = number >= MOST;
+    reset.classList.toggle("hydra-away", Object.entries(given).every(([trait, own]) =>
+      JSON.stringify(own) === JSON.stringify(model.get(trait))));
   };
   return { root, reset, key, draw };
 }

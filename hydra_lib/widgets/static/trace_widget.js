@@ -105,7 +105,7 @@ function render({ model, el: root }) {
     choose(!name || KEYED.includes(name) ? `${VERBS[done - 1][1]}.${i + 1}.1` : `${name}.${i + 1}.${j + 1}`);
   }) : null;
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", "aria-live": "polite" });
-  const change = changer(model);
+  const change = changer(model, () => parse(model.get("cell")));
   const panels = el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root));
   panels.addEventListener("keydown", change.key);
   root.classList.add("hydra");
@@ -166,7 +166,7 @@ function render({ model, el: root }) {
     }
     summary.textContent = text;
     const settled = parse(model.get("cell"));
-    change.draw(settled, settled.name && spoken.at(settled.name, settled.i, settled.j));
+    change.draw(settled.name && spoken.at(settled.name, settled.i, settled.j));
   }
   return follow(model, ["q", "k", "v", "mask", "temperature", "cell", "step"], draw);
 }
