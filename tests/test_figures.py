@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_hex
 
 from hydra_lib import masking
-from hydra_lib.figures import COLORS, figure, graph, matrices, themed
+from hydra_lib.figures import COLORS, figure, graph, matrices, shades, themed
 from hydra_lib.notebook import shader, source
 from tests.refusal import refuses
 
@@ -79,6 +80,28 @@ def test_matrices_shade_by_share_of_the_largest():
     ]  # and what is not shaded is not drawn
 
 
+def test_a_long_title_widens_its_matrix():
+    """It was cut at the edge of the picture."""
+
+    def wide(title):
+        svg = matrices((title, torch.eye(2)), alt="the identity").svg
+        return float(re.search(r'viewBox="0 0 ([\d.]+) ', svg)[1])
+
+    assert wide("x" * 40) > 40 * 4  # points: a letter of 10 is four wide at least
+    assert wide("x") == wide("xx") < 100
+
+
+def test_shades_are_the_share_of_the_largest():
+    matrix = torch.tensor([[0.0, 1.0, -2.0]])
+    image = shades(matrix)
+    assert image.shape == (1, 3, 4)
+    assert image[0, :, 3].tolist() == [0.0, 0.3, 0.6]
+    assert [to_hex(x) for x in image[0, 1:, :3]] == [COLORS[1], COLORS[0]]
+    assert shades(matrix, 4)[0, :, 3].tolist() == [0.0, 0.15, 0.3]
+    assert shades(matrix, 1)[0, :, 3].tolist() == [0.0, 0.6, 0.6]  # no more than all of it
+    assert not shades(torch.zeros(2, 2))[..., 3].any()
+
+
 def test_matrices_colour_by_owner():
     owners = torch.tensor([[-1], [len(COLORS) + 1]])  # a column: each row has one owner
     svg = matrices(("two", torch.tensor([[4.0, -1.0], [0.0, torch.inf]]), owners), alt="two").svg
@@ -116,6 +139,14 @@ PAIRS = (
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
+        (lambda: shades([[1.0]]), TypeError, "matrix must be a torch tensor, got list"),
+        (
+            lambda: shades(torch.tensor([[1.0, float("nan")]])),
+            ValueError,
+            "matrix must be finite to be shaded",
+        ),
+        (lambda: shades(torch.ones(2, 2), 0), ValueError, "largest must be positive, got 0"),
+        (lambda: shades(torch.ones(2, 2), -1.0), ValueError, "largest must be positive, got -1.0"),
         (
             lambda: matrices(alt="x"),
             ValueError,
@@ -275,9 +306,10 @@ def test_a_shader_is_shown_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("inches", "smallest"), [(5.0, "min(26rem,326px)"), (7.2, "min(26rem,470px)")]
+    ("inches", "least"), [(5.0, (326, 259)), (7.2, (470, 373)), (12.0, (783, 622))]
 )
-def test_five_inches_fit_on_a_phone(inches, smallest):
-    """A page 360 px wide leaves 328 for what it shows."""
+def test_five_inches_fit_on_a_phone(inches, least):
+    """A page 360 px wide leaves 328 for what it shows; wider than 26 rem, it keeps half its size."""
     fig, _ = figure(width=inches)
+    smallest = "min({}px,max(26rem,{}px))".format(*least)
     assert f"max-width:max(100%,{smallest})" in themed(fig, "Axes without a curve.").svg

@@ -1,0 +1,94 @@
+"""Matplotlib drawings as inline SVG that follow the page's theme: black becomes ink.
+
+Matplotlib draws text, axes and ticks in black unless told otherwise. Here black becomes
+``currentColor``, the colour of the text around the figure, so one picture serves light and dark.
+"""
+
+import inspect
+import io
+import re
+from html import escape
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from hydra_lib import _checks
+
+COLORS = ("#1a8cab", "#d9822b", "#8f63b8", "#5c8f3a", "#c24d6b")
+"""Line colours that keep their contrast on white and on near-black."""
+
+MOST = 100  # axes along a side; drawing more takes minutes
+
+
+class Picture:
+    """An SVG with a text alternative, shown by Jupyter and by the published page."""
+
+    def __init__(self, svg: str, alt: str):
+        self.svg, self.alt = svg, alt
+
+    def _repr_html_(self) -> str:
+        return f'<div class="themed" style="overflow-x:auto">{self.svg}</div>'
+
+    def __repr__(self) -> str:
+        return f"Picture: {self.alt}"
+
+
+def figure(
+    rows: int = 1,
+    columns: int = 1,
+    width: float | int = 6.0,
+    height: float | int = 2.6,
+    **options: Any,
+) -> tuple[Figure, Any]:
+    """A figure and its axes, (width, height) in inches; ``options`` go to ``Figure.subplots``.
+
+    Not registered with pyplot, so it is shown only where :func:`themed` puts it.
+
+    Raises TypeError for an unknown option; ValueError for rows and columns that are no
+    positive integers, and for a size that is not positive and finite.
+    """
+    rows = _checks.integer("rows", rows, 1, MOST)
+    columns = _checks.integer("columns", columns, 1, MOST)
+    for name, inches in (("width", width), ("height", height)):
+        if not _checks.finite(name, inches) > 0:
+            raise ValueError(f"{name} must be positive, in inches, got {inches}")
+    known = inspect.signature(Figure.subplots).parameters.keys() - {"self", "nrows", "ncols"}
+    if unknown := sorted(options.keys() - known):
+        names = ", ".join(sorted(known | {"rows", "columns", "width", "height"}))
+        raise TypeError(f"figure has no option {unknown[0]!r}, only {names}")
+    fig = Figure(figsize=(width, height), layout="constrained")
+    return fig, fig.subplots(rows, columns, **options)
+
+
+def themed(fig: Figure, alt: str) -> Picture:
+    """Inline SVG of ``fig``, black drawn in the colour of the surrounding text.
+
+    ``alt`` says in a sentence what the figure shows, for readers who do not see it.
+    Raises TypeError for anything but a figure and a text, ValueError when the text is empty.
+    """
+    if not isinstance(fig, Figure):
+        kind = type(fig).__name__
+        raise TypeError(
+            "fig must be a matplotlib Figure, the first of the two that figure() returns, "
+            f"got {kind}"
+        )
+    _checks.instance("alt", alt, str)
+    if not alt.strip():
+        raise ValueError("alt must say what the figure shows, got an empty text")
+    out = io.StringIO()
+    # A fixed salt and no date: the same figure is the same text at every build.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "hydra"}):
+        fig.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :].replace("#000000", "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # Names of groups, used by nobody and repeated by the next figure of the page.
+    svg = re.sub(r' id="[a-z0-9]+(?:\.[a-z]+)*_\d+"', "", svg)
+    # On a phone five inches fit, at two thirds; wider ones shrink to 26 rem, but to no less than
+    # half, where a letter has six pixels: then they scroll.
+    width = fig.get_figwidth() * 96
+    least = f"min({0.68 * width:.0f}px,max(26rem,{0.54 * width:.0f}px))"
+    fluid = f"width:{width:.0f}px;height:auto;max-width:max(100%,{least})"
+    head = f'<svg role="img" aria-label="{escape(alt)}" fill="currentColor" style="{fluid}"'
+    return Picture(svg.replace("<svg", head, 1), alt)
