@@ -309,7 +309,7 @@ def test_a_shader_is_shown_as_it_is():
     ("inches", "least"), [(5.0, (326, 259)), (7.2, (470, 373)), (12.0, (783, 622))]
 )
 def test_five_inches_fit_on_a_phone(inches, least):
-    """A page 360 px wide leaves 328 for what it shows; wider than 26 rem, it keeps half its size."""
+    """A page 360 px wide leaves 328 for what it shows; what is wider than 26 rem keeps half."""
     fig, _ = figure(width=inches)
     smallest = "min({}px,max(26rem,{}px))".format(*least)
     assert f"max-width:max(100%,{smallest})" in themed(fig, "Axes without a curve.").svg

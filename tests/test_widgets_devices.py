@@ -151,20 +151,21 @@ def small(**setting):
 TWO = {
     "cards": [["0", "1"], ["2", "3"]],
     "costs": ["139 kFLOP", "1.02 kB", "139 µs", "102 µs", "42.4 %"],
-    "said": "2 ranks, 2 heads each: 242 µs predicted, 42.4 % of it to send; "
+    "said": "2 ranks, 2 heads each: 242 µs predicted, 42.4 % of it for sending; "
     "1.15 times as fast as one.",
     "sends": "Σ one all-reduce: each sends 1.02 kB",
 }
 ONE = {
     "cards": [["0", "1", "2", "3"]],
     "costs": ["279 kFLOP", "0 B", "279 µs", "0 s", "0 %"],
-    "said": "1 rank, 4 heads each: 279 µs predicted, 0 % of it to send; the one to compare with.",
+    "said": "1 rank, 4 heads each: 279 µs predicted, 0 % of it for sending; the one to compare "
+    "others with.",
     "sends": "the sum over heads; nothing to send",
 }
 FOUR = {
     "cards": [["0"], ["1"], ["2"], ["3"]],
     "costs": ["69.6 kFLOP", "1.54 kB", "69.6 µs", "154 µs", "68.8 %"],
-    "said": "4 ranks, 1 head each: 223 µs predicted, 68.8 % of it to send; "
+    "said": "4 ranks, 1 head each: 223 µs predicted, 68.8 % of it for sending; "
     "1.25 times as fast as one.",
     "sends": "Σ one all-reduce: each sends 1.54 kB",
 }
@@ -354,7 +355,7 @@ def test_the_bars_are_as_long_as_the_times(widget_page, setting, bars, share):
         for part, percent in (("computing", computing), ("whole", whole)):
             length = found.nth(3 * at + 1).evaluate(f"e => e.style.getPropertyValue('--{part}')")
             assert float(length.rstrip("%")) == pytest.approx(percent, abs=0.05)
-    expect(page.locator(".hydra-summary")).to_contain_text(f"{share} of it to send")
+    expect(page.locator(".hydra-summary")).to_contain_text(f"{share} of it for sending")
     labels = page.locator(".hydra-plot text").all_text_contents()
     assert labels[-3:] == ["1", "2", "4"]  # each number of ranks that divides the heads
     assert "0" not in labels  # an axis of logarithms has none

@@ -466,8 +466,8 @@ def cells(page, i):
 
 SECOND = (
     "second: 2.00 ms, 4.50 × as fast as first (paired, ± 2.1 %), < 0.01 % of the roof, bound by "
-    "compute. The roof allows 26.6 ns. Right to 0.00310, compared with float64 before it was "
-    "timed. Most memory held beside the inputs: 12.3 MB."
+    "compute. At the roof it would take 26.6 ns. Right to 0.00310, compared with float64 before "
+    "it was timed. Most memory held beside the inputs: 12.3 MB."
 )
 
 
@@ -477,15 +477,14 @@ def test_bars_over_a_wide_range_are_logarithmic_and_say_so(widget_page):
     record["rows"][0] = a_row("ladder", "first", SIZE, 0.8)  # beside 2 and 1 ms
     page = widget_page(ExplorerWidget({"x": record}))
     expect(page.locator("caption")).to_have_text(
-        "B = 1, h = 2, T = 64, head_dim = 16, bfloat16, forward; fastest first, "
-        "bars by the logarithm"
+        "B = 1, h = 2, T = 64, head_dim = 16, bfloat16, forward; fastest first, bars on a log scale"
     )
     low, high = math.log(1e-3 / 1.3), math.log(0.8 * 1.3)
     for i, seconds in enumerate((1e-3, 2e-3, 0.8)):
         heat = 100 * (math.log(seconds) - low) / (high - low)
         expect(cells(page, i).first).to_have_attribute("style", bar(heat))
     pick(page, "FLOP/s")
-    expect(page.locator("caption")).to_contain_text("bars by the logarithm")
+    expect(page.locator("caption")).to_contain_text("bars on a log scale")
     select(page, "Ratio to").select_option("second")
     pick(page, "ratio")  # 1.8, 1 and 1 / 4.5: in proportion
     expect(page.locator("caption")).to_have_text(re.compile("fastest first$"))
@@ -502,9 +501,10 @@ def test_one_record(widget_page):
         "python 3.12.1, torch 2.13.0, cuda 13.0, numpy 2.4.6."
     )
     expect(page.locator(".hydra-note").first).to_have_text(
-        "Paired: the median of the ratios of runs taken in turn. A reference so paired ran in "
-        "turn with each; its time here is from one of these series. Medians: their ratio. ±: half "
-        "the 95 % interval of a median; of fewer than six rounds, half their range."
+        "Paired: run in turn; the median of their ratios. The reference was run again with each "
+        "kernel; its time here is from one of these series. Medians: the ratio of the two "
+        "medians. ±: half the 95 % interval of a median; with fewer than six rounds, half their "
+        "range."
     )
     expect(page.locator("caption")).to_have_text(
         "B = 1, h = 2, T = 64, head_dim = 16, bfloat16, forward; fastest first"

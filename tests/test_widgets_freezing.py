@@ -90,10 +90,10 @@ def expect_row(page, d_k, n, seed=0):
     q, left = row(n, 1, seed)
     cells = [f"{brief(used)} of {n}", f"{p[0]:.3f}", f"{brief(left)} of {n}", f"{q[0]:.3f}"]
     expect(page.locator("tbody td")).to_have_text(cells)
-    side = "beyond" if d_k > 2 * math.log(n) else "this side of"
+    side = "right of" if d_k > 2 * math.log(n) else "left of"
     expect(page.locator(".hydra-summary")).to_have_text(
         f"At width {d_k}, {side} the line, this row uses {brief(used)} of {n} keys. "
-        f"Divided by √d_k it uses {brief(left)}."
+        f"With its scores divided by √dₖ it uses {brief(left)}."
     )
     return p, q
 
@@ -132,8 +132,8 @@ def test_what_is_drawn_is_what_is_said(widget_page, width):
     labels = [("d_k = 2 ln n", x_of(2 * math.log(4096)) + 6, y_of(4096) + 4)]
     labels += [(str(d_k), x_of(d_k), FOOT + 15) for d_k in WIDTHS[::2]]
     labels += [(str(n), LEFT - 6, y_of(n) + 4) for n in LENGTHS[::3]]
-    labels += [("width d_k →", LEFT + 36 * 4.5, FOOT + 32), ("n ↑", 2, 18)]
-    labels += [("÷ √d_k", (x_of(16) + x_of(1)) / 2, y_of(128) - 6)]
+    labels += [("width dₖ →", LEFT + 36 * 4.5, FOOT + 32), ("n ↑", 2, 18)]
+    labels += [("÷ √dₖ", (x_of(16) + x_of(1)) / 2, y_of(128) - 6)]
     said = page.locator(".hydra-phases text").evaluate_all(
         "all => all.map((one) => [one.textContent, +one.getAttribute('x'), +one.getAttribute('y')])"
     )
@@ -175,17 +175,17 @@ def test_what_is_drawn_is_what_is_said(widget_page, width):
 def test_by_keys_sliders_and_button(widget_page):
     page = widget_page(FreezingWidget())
     expect_row(page, 64, 256)
-    page.get_by_role("slider", name="Width d_k").focus()
+    page.get_by_role("slider", name="Width dₖ").focus()
     press(page, "ArrowRight")
     expect_row(page, 128, 256)
     press(page, "Home")
     expect_row(page, 1, 256)
-    expect(page.get_by_text("÷ √d_k", exact=True)).to_be_hidden()
+    expect(page.get_by_text("÷ √dₖ", exact=True)).to_be_hidden()
     drag(page, "Keys n", 1)
     expect_row(page, 1, 4096)
     expect(page.get_by_role("slider", name="Keys n")).to_have_attribute("aria-valuetext", "4096")
-    drag(page, "Width d_k", 0.25)
-    expect(page.get_by_text("÷ √d_k", exact=True)).to_be_visible()
+    drag(page, "Width dₖ", 0.25)
+    expect(page.get_by_text("÷ √dₖ", exact=True)).to_be_visible()
     page.get_by_role("button", name="draw again").click()
     expect_row(page, 4, 4096, seed=1)
     page.wait_for_url("**#freezing.d_k=4&freezing.n=4096&freezing.seed=1")

@@ -194,8 +194,8 @@ def test_a_word_that_only_leads_towards_the_target_is_explained(widget_page):
     *_, push = by_the_library(torch.zeros(7).double(), VALUES, VALUES[6])
     assert push.argmax() == 2  # blue, on the way to purple
     expect(page.locator(".hydra-summary")).to_contain_text(
-        "The step would raise “slept” most, whose weight times pull is the largest. "
-        "More of it, too, brings the mixture nearer to “tired”."
+        "The step would raise “slept” most: its weight × pull is the largest. "
+        "More of it also brings the mixture nearer to “tired”."
     )
     page.get_by_label("slept", exact=True).check()
     expect(page.locator(".hydra-summary")).not_to_contain_text("too")
@@ -318,7 +318,7 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     assert curve() == pytest.approx(losses, abs=1e-3)
     half = next(i for i, loss in enumerate(losses) if loss < losses[0] / 2)
     told = page.locator(".hydra-summary")
-    expect(told).to_contain_text(f"Loss 0.46, halved by {half} steps. ")
+    expect(told).to_contain_text(f"Loss 0.46, halved after {half} steps. ")
     near = page.locator(".hydra-taught .hydra-label").first  # on a phone the sentence is far below
     expect(near).to_have_text("output; dashed, its target; loss 0.46")
     # Sure and wrong: a plain, then a cliff.

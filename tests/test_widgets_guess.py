@@ -58,7 +58,7 @@ def made(**settings):
         (
             lambda: GuessWidget([*ROWS, row("loops", 16, 1 / 300)], ""),  # of another pass
             ValueError,
-            "rows must be one a kernel and T, got two loops at 16",
+            "rows must be one per kernel and T, got two loops at 16",
         ),
         (
             lambda: GuessWidget([row("loops", 16, 1 / 20_000)], ""),
@@ -121,7 +121,8 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
     expect_rows(page, ("30 ×", ""), ("0.5 ×", ""))
     expect(page.locator(".hydra-truth:visible")).to_have_count(0)
     expect(page.locator(".hydra-summary")).to_have_text(
-        "Covered: what was measured. All of them compute the same numbers from the same q, k and v."
+        "Covered: the measured times. All of these compute the same numbers from the same q, k "
+        "and v."
     )
     page.get_by_role("button", name="look").click()
     expect_rows(page, ("2,000 ×", " you: 30 ×"), ("0.250 ×", " you: 0.5 ×"))
@@ -140,8 +141,8 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
     unit = page.locator(".hydra-guess").nth(2)
     expect(unit).to_contain_text("all at once")
     expect(unit.locator("output")).to_have_text("1 ×")
-    expect(page.get_by_role("button", name="cover them again")).to_be_visible()
-    page.get_by_role("button", name="cover them again").click()
+    expect(page.get_by_role("button", name="cover again")).to_be_visible()
+    page.get_by_role("button", name="cover again").click()
     expect(page.locator(".hydra-truth:visible")).to_have_count(0)
 
 
@@ -226,7 +227,7 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
     expect_rows(page, ("2,000 ×", " you: 1 ×"), ("0.250 ×", " you: 1 ×"))
     for slider in page.get_by_role("slider").all():
         expect(slider).to_be_disabled()  # who has looked guesses no more
-    page.get_by_role("button", name="cover them again").click()
+    page.get_by_role("button", name="cover again").click()
     fused = page.get_by_role("slider", name="fused")
     expect(fused).to_be_enabled()
     fused.focus()

@@ -368,20 +368,21 @@ def told(text, layer, head, t, weights, now, whole, off):
     looks += f", others {others:.2f}" if others >= 0.05 else ""
     job, answers = look_ups(text, t)
     guess = SYMBOLS[now[t].argmax()]
-    line = "The model" if whole is None else f"Without {off // HEADS}.{off % HEADS} it"
+    line = "The model" if whole is None else f"Without {off // HEADS}.{off % HEADS} the model"
     line += f" expects {guess} ({now[t].max():.2f})"
     if job == "none":
-        asked = f"After {text[t]} the rules leave it to chance."
+        asked = f"After {text[t]} the rules leave the next symbol to chance."
         looks += "."
     else:
         answer = text[answers[0]]
-        why = {
-            "induction": "followed it before",
-            "bracket": "stood before its opening",
-            "entity": "is the last name",
+        asked = {
+            "induction": f"Induction: if a word follows {text[t]}, it is {answer}, as before "
+            "(dashed).",
+            "bracket": f"Bracket: after {text[t]} comes {answer}, "
+            "the word before the opening one (dashed).",
+            "entity": f"Entity: after {text[t]} comes {answer}, the latest name (dashed).",
         }[job]
-        asked = f"{job.capitalize()}: after {text[t]} comes {answer}, which {why} (dashed)."
-        looks += f": {sum(row[j] for j in answers):.2f} where the answer stands."
+        looks += f": {sum(row[j] for j in answers):.2f} on the answer."
         n = SYMBOLS.index(answer)
         line += ": right" if guess == answer else f": wrong, {answer} gets {now[t, n]:.2f}"
         line += "" if whole is None else f" ({whole[t, n]:.2f} with it)"
@@ -492,7 +493,7 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
     expect(picture).to_have_attribute(
         "aria-label",
         f"attention of layer {layer}, head {head}: {T} × {T} weights, "
-        "a row a query, a column a key",
+        "one row per query, one column per key",
     )
     drawn = picture.evaluate(
         """svg => [".hydra-weight", ".hydra-answered"].map((kind) =>
@@ -618,7 +619,7 @@ def expect_guesses(page, scores, guesses):
         expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
 
 
-PLACE = "of its attention, wherever there is something to find"
+PLACE = "of its attention goes there, where there is something to find"
 
 
 @browser
@@ -650,7 +651,7 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
         page.get_by_role("radio", name=guess).click()
         guesses[n] = guess
         right = told.startswith("Head")
-        more = " You saw it." if right else "Guess again, or let all be named."
+        more = " You were right." if right else "Guess again, or name them all."
         expect(verdict).to_have_text(told + more)
         expect_guesses(page, scores, guesses)
         (expect(roles).to_be_visible if right else expect(roles).to_be_hidden)()
@@ -753,7 +754,7 @@ def test_a_head_stays_off_while_others_are_looked_at(widget_page, library):
     page.locator(".hydra-head").nth(8).click()
     expect_view(page, library, widget.text, 1, 2, widget.position, off=4)
     expect(page.locator(".hydra-symbols")).not_to_have_class(re.compile("hydra-off"))
-    expect(told).to_contain_text("0.00 where the answer stands")
+    expect(told).to_contain_text("0.00 on the answer")
     expect(page.get_by_label("switch this head off, and 0.4 on again")).not_to_be_checked()
     page.locator(".hydra-head").nth(4).click()
     expect(page.locator(".hydra-symbols")).to_have_class(re.compile("hydra-off"))
@@ -764,7 +765,7 @@ def test_a_head_stays_off_while_others_are_looked_at(widget_page, library):
 @browser
 def test_what_is_asked_goes_from_one_to_the_next(widget_page, library):
     for kind, name in (
-        ("bracket", "a closed bracket"),
+        ("bracket", "a closing bracket"),
         ("induction", "a word seen before"),
         ("entity", "a star"),
     ):

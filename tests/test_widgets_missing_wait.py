@@ -27,16 +27,16 @@ def test_the_verdict_is_what_the_clock_shows():
         trips = 0.1 * (second + third)
         assert verdict["right"] == (abs(seconds - trips - 1.001) < 1e-9), waits
         if second and not third and not first:
-            assert "the time of asking and the earlier work" in verdict["words"]
+            assert "only the launch and the earlier work" in verdict["words"]
             assert 5 < seconds < 5.2  # and still not the kernel
         elif not third:
-            assert "time of asking" in verdict["words"]
+            assert "only the launch" in verdict["words"]
             assert abs(seconds - trips - 0.001) < 1e-9
         elif not first:
             assert "earlier work" in verdict["words"]
             assert seconds > 5.9
         if first and second:
-            assert "one way to the device and back" in verdict["words"]
+            assert "round trip to the device" in verdict["words"]
 
 
 def test_the_lines_of_the_stopwatch():
@@ -48,21 +48,27 @@ def test_the_lines_of_the_stopwatch():
 
 
 def test_the_words():
-    asking = "Before the clock stops a wait is missing: that is the time of asking"
-    queued = ", the kernel still stands in the queue."
-    started = "The queue was not empty when the clock started: this time holds the earlier work."
+    asking = "A wait is missing before the clock stops: you timed only the launch"
+    queued = "; the kernel is still in the queue."
+    started = "The queue was not empty when the clock started: this time includes the earlier work."
     right = "Right: the queue is empty when the clock starts, and the kernel is done when it stops."
-    trip = "one way to the device and back"
+    trip = "round trip to the device"
     words = {
         (0, 0, 0, 0): asking + queued,
         (0, 1, 0, 0): f"{asking} and the earlier work{queued}",
-        (1, 1, 0, 1): f"{asking}, and {trip} for the wait before it{queued}"
-        " The wait after it comes too late.",
+        (1, 1, 0, 1): f"{asking} and a {trip}, for the wait before it{queued}"
+        " The wait after the clock stops comes too late.",
         (0, 0, 1, 0): started,
-        (0, 1, 1, 1): f"{started} The wait for it is counted too: it stands after the start.",
+        (
+            0,
+            1,
+            1,
+            1,
+        ): f"{started} The second wait, for that work, comes after the start, so it is "
+        "counted too.",
         (1, 0, 1, 0): right,
-        (1, 1, 1, 1): f"{right} The wait before the launch is counted too, {trip}."
-        " The last wait comes after the clock and changes nothing.",
+        (1, 1, 1, 1): f"{right} The wait before the launch is counted too: one {trip}."
+        " The last wait comes after the clock has stopped and changes nothing.",
     }
     found = numbers(in_javascript("missing_wait.js", "m.verdict(c).words", list(words)))
     assert found == list(words.values())
@@ -80,7 +86,7 @@ def test_on_a_device(gpu_page):
     told = page.locator(".hydra-summary")
     expect(told).to_have_text("Not run yet.")
     page.get_by_role("button", name="Run").click()
-    expect(told).to_contain_text("Before the clock stops a wait is missing", timeout=60_000)
+    expect(told).to_contain_text("A wait is missing before the clock stops", timeout=60_000)
     expect(told).to_contain_text("Your stopwatch shows")
     page.get_by_label("wait before the clock stops").focus()
     page.keyboard.press("Space")

@@ -23,7 +23,7 @@ START = [False, True, False, False, True, False]
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"cuts": [True] * 5}, "cuts must be 6, got 5"),
+        ({"cuts": [True] * 5}, "cuts must be 6 values, got 5"),
         ({"cuts": [1] * 6}, "cuts must be a row of at most 6, each False or True, got"),
         ({"word": 7}, "word must be an integer from 0 to 6, got 7"),
         ({"word": "it"}, "word must be an integer from 0 to 6, got 'it'"),
@@ -118,17 +118,17 @@ def expect_setting(page, word=4, cuts=START):
         "(" + ", ".join(f"{x:.2f}".lstrip("0") for x in y.tolist()) + ")"
         for y in (WHOLE[word], naive)
     ]
-    text = f"output {vectors[0]}; each rank's mixture taken alike instead: {vectors[1]}"
+    text = f"output {vectors[0]}; if every rank's mixture counted the same: {vectors[1]}"
     expect(outcome).to_have_text(re.compile(re.escape(text).replace(r"\ ", r"\s+")))
     summary = page.locator(".hydra-summary")
     largest = max(one.m.item() for one in found)
-    expect(summary).to_contain_text(f"the largest score of all is {signed(largest)}, ")
+    expect(summary).to_contain_text(f"the largest score of all is {signed(largest)}; ")
     idle = [str(r) for r, one in enumerate(found) if one.l == 0]
-    changes = f"What rank{'s' if len(idle) > 1 else ''} {' and '.join(idle)} found changes nothing"
+    ranks = f"s {', '.join(idle[:-1])} and {idle[-1]}" if len(idle) > 1 else f" {''.join(idle)}"
     if idle:
-        expect(summary).to_contain_text(changes)
+        expect(summary).to_contain_text(f" Rank{ranks} found nothing: ")
     else:
-        expect(summary).not_to_contain_text("changes nothing")
+        expect(summary).not_to_contain_text("found nothing")
     pressed = page.locator(".hydra-dealt button").evaluate_all(
         "all => all.map(button => button.getAttribute('aria-pressed') === 'true')"
     )
@@ -148,8 +148,8 @@ def test_wherever_it_is_cut_the_output_stays(widget_page, width):
     page = widget_page(PiecesWidget(), width=width)
     expect_setting(page)
     expect(page.locator(".hydra-summary")).to_contain_text(
-        "For “it”: the largest score of all is 4.7, and measured from it the sum is 1.1. "
-        "It is made of 91.2 % from rank 0, 8.84 % from rank 1."
+        "For “it” the largest score of all is 4.7; relative to it, the sum is 1.1: "
+        "91.2 % from rank 0, 8.84 % from rank 1."
     )
     cuts = list(START)
     for at, name in ((0, "the and cat"), (4, "it and was"), (1, "cat and slept")):

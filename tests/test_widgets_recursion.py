@@ -134,7 +134,8 @@ def expect_depth(page, name, levels=1, addition=1):
     power = "".join(RAISED[int(digit)] for digit in str(levels))
     tally = page.locator(".hydra-tally")
     expect(tally.locator("caption")).to_have_text(
-        f"Operations on numbers, n = 2{power} = {n:,}; in the cost an addition counts {addition:g}"
+        f"Operations on numbers, n = 2{power} = {n:,}; "
+        f"in the cost an addition counts as {addition:g}"
     )
     expect(tally.locator("thead th")).to_have_text([AUTHORS[name], "triple loop"])
     own, loop = algorithm.counts(levels), (n**3, n**3 - n**2)
@@ -175,7 +176,7 @@ def expect_depth(page, name, levels=1, addition=1):
     expect(page.locator(".hydra-eighths figcaption")).to_have_text(
         re.compile(
             rf"left: {re.escape(f'{left:.3g}')}\s% of the square"
-            + ("; pale: halved on" if levels > 4 else "")
+            + ("; pale: halved further" if levels > 4 else "")
             + "$"
         )
     )

@@ -215,7 +215,7 @@ def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
         lane = page.locator(".hydra-histogram").nth(which)
         caption = lane.locator("figcaption").inner_text()
         outside = re.search(r", ([\d,]+) outside$", caption)
-        assert caption.startswith(f"{['q·k', 'q·k / √d_k'][which]}: 2,000 scores")
+        assert caption.startswith(f"{['q·k', 'q·k / √dₖ'][which]}: 2,000 scores")
         far = (many - raw.mean / divisor + 24) / 48
         beyond = ((far < 0) | (far >= 1)).sum().item()
         assert beyond == (int(outside[1].replace(",", "")) if outside else 0)
@@ -242,7 +242,7 @@ def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
 def test_controls_by_keyboard(widget_page):
     page = widget_page(ScalingWidget())
     expect_setting(page)
-    size = page.get_by_label("Width d_k")
+    size = page.get_by_label("Width dₖ")
     size.focus()
     page.keyboard.press("ArrowRight")
     expect(size).to_have_attribute("aria-valuetext", "128")
@@ -280,9 +280,9 @@ def test_controls_by_pointer(widget_page):
         page.mouse.move(box["x"] + share * box["width"], middle, steps=4)
         page.mouse.up()
 
-    drag("Width d_k", 0)
+    drag("Width dₖ", 0)
     expect_setting(page, d=1)
-    drag("Width d_k", 1)
+    drag("Width dₖ", 1)
     expect_setting(page, d=512)
     drag("Std deviation σ", 1)
     expect_setting(page, d=512, sigma=3)
@@ -323,7 +323,7 @@ def test_tables_stay_where_they_are(widget_page, width):
     places = """() => [...document.querySelectorAll("table, .hydra-histogram")]
         .map((one) => one.getBoundingClientRect())
         .map(({ x, y, width }) => [x, y, width].map(Math.round))"""
-    slider = page.get_by_role("slider", name="Width d_k")
+    slider = page.get_by_role("slider", name="Width dₖ")
     slider.press("Home")
     seen = set()
     for _ in range(10):

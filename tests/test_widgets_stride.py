@@ -155,7 +155,7 @@ def expect_element(page, i, t, c, wrong=False, T=4, h=3, d=2):
         mixes = (
             f"is made of token {tokens[0]} alone."
             if len(tokens) == 1
-            else f"mixes tokens {', '.join(map(str, tokens[:-1]))} and {tokens[-1]}."
+            else f"is made of tokens {', '.join(map(str, tokens[:-1]))} and {tokens[-1]} alone."
         )
         expect(summary).to_contain_text(f"what it calls head {i} {mixes}")
     elif tensors["contiguous"].data_ptr() == tensors["view"].data_ptr():

@@ -49,7 +49,10 @@ ROW = "scores must be a row of at most 32, each a number from -1,000,000 to 1,00
         (lambda: TemperatureWidget([1e308, -1e308]), ROW + "[1e+308, -1e+308]"),
         (lambda: TemperatureWidget(3), ROW + "3"),
         (lambda: TemperatureWidget([True]), ROW + "[True]"),
-        (lambda: TemperatureWidget([-math.inf]), "scores must have a finite one, got only -inf"),
+        (
+            lambda: TemperatureWidget([-math.inf]),
+            "at least one of the scores must be finite, got only -inf",
+        ),
         *(
             (
                 lambda tau=tau: TemperatureWidget([1], tau=tau),
@@ -320,7 +323,7 @@ def test_what_stands_there(widget_page):
     expect(page.locator("tbody th")).to_have_text(["E = −s", "p", "of 100"])
     expect(page.locator(".hydra-note").first).to_contain_text("Drag a level up or down.")
     names = ["mean energy U", "free energy F", "entropy S, in nats"]
-    names += ["heat capacity C, the slope of S over ln τ"]
+    names += ["heat capacity C, the slope of S against ln τ"]
     for figure, name in zip(page.locator("figure").all(), names, strict=True):
         expect(figure.locator("figcaption")).to_contain_text(name)
         expect(figure.locator(".hydra-axis span")).to_have_text(["0", "0.1", "τ = 1", "10", "∞"])

@@ -21,7 +21,7 @@ browser = pytest.mark.browser
 SMALL = {"T": 64, "h": 2, "head_dim": 16, "n": 128, "budget": 2}
 LOOPS = ["loops over arrays", "typed arrays", "typed arrays in blocks"]
 GPU = ["stored, three kernels", "fused, one kernel"]
-NO_HALF = "Left out: this device or browser computes no float16."
+NO_HALF = "Left out: this device or browser has no float16."
 
 
 # --- what the class takes and sends ---------------------------------------------------------------
@@ -97,10 +97,10 @@ def test_what_a_device_cannot_run():
     found = numbers(in_javascript("gpu.js", "m.refusal(...c)", [[device, one] for one in plans]))
     assert found == [
         None,
-        "this device or browser computes no float16",
-        "it needs 18.4 kB of workgroup memory, this device gives 16.4 kB",
-        "scores would take 1.1 GB, a buffer of this device holds 134 MB",
-        "70000 workgroups in a line, this device takes 65535",
+        "this device or browser has no float16",
+        "it needs 18.4 kB of workgroup memory; this device gives 16.4 kB",
+        "scores would take 1.1 GB; a buffer here holds at most 134 MB",
+        "it needs 70000 workgroups in a line; this device takes 65535",
     ]
 
 
@@ -173,7 +173,7 @@ def test_before_anything_runs_it_says_what_will(widget_page):
 def test_a_run_on_a_device(gpu_page):
     page = gpu_page(YourGpuWidget(**SMALL))
     page.get_by_label("do not wait for the device").check()
-    page.get_by_label("count the compiling of the kernel").focus()
+    page.get_by_label("count compiling the kernel").focus()
     page.keyboard.press("Space")
     run(page)
     expect_rungs(page, [True] * 5 + [NO_HALF])
@@ -202,7 +202,7 @@ def test_a_run_on_a_device(gpu_page):
     assert again == record
     page.get_by_label("head_dim").select_option("32")
     expect_rungs(page, [""] * 6)
-    assert told(page) == "What was measured has other sizes."
+    assert told(page) == "The last result is for other sizes."
 
 
 @browser
@@ -312,7 +312,7 @@ def record_of(result):
 @pytest.mark.parametrize(
     ("gpu", "words"),
     [
-        ("undefined", "This browser has no WebGPU. Chrome and Edge have it since version 113, "),
+        ("undefined", "This browser has no WebGPU. Chrome and Edge have it from version 113, "),
         (
             "{requestAdapter: async () => null}",
             "gives this page no device. Chrome and Edge have it",

@@ -59,7 +59,7 @@ def test_every_known_mistake_is_told_from_the_others():
         in_javascript("your_kernel.js", "m.judged(new Float32Array(53 * 24).fill(c))", [0, 1])
     )
     assert zeros["words"].startswith("All zeros")
-    assert odd["words"].startswith("Row 0 is the first that is wrong")
+    assert odd["words"].startswith("Row 0 is the first wrong one")
 
 
 def check(page, code):

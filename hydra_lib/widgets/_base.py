@@ -93,7 +93,7 @@ class Text(traitlets.Unicode):
 
     def validate(self, obj, value):
         if not isinstance(value, str):
-            raise SettingError(f"{self.name} must be a text, got {reprlib.repr(value)}")
+            raise SettingError(f"{self.name} must be a string, got {reprlib.repr(value)}")
         return value
 
 

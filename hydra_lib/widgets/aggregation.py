@@ -18,7 +18,7 @@ class AggregationWidget(Widget):
     decay; ``width`` the window in positions; ``rate`` the decay a step; ``row`` the output row,
     counted from 0.
 
-    Raises ValueError for values, a rule, a width, a rate or a row that are not like this.
+    Raises ValueError for values, a rule, a width, a rate or a row outside these ranges.
     """
 
     _esm = bundle("aggregation_widget.js")

@@ -12,8 +12,8 @@ class DevicesWidget(Widget):
     The forward pass of self-attention over ``T`` tokens, ``d_model`` wide with ``n_heads`` heads,
     in 16-bit numbers: each of the ``ranks`` computes ``rate`` TFLOP a second and sends
     ``bandwidth`` GB a second. Times are those of :mod:`hydra_lib.parallel.costs`, without latency.
-    Heads need not divide the width or ranks the heads: then the widget shows the library's message
-    and nothing else.
+    Heads need not divide the width or ranks the heads: then the widget shows the library's message;
+    what was drawn last stays, in grey.
 
     ``d_model`` and ``n_heads`` are integers from 1 to 65,536, ``T`` one to a million, ``ranks`` one
     to 1,024, ``rate`` and ``bandwidth`` numbers from 0.001 to 10,000. Raises ValueError for others.

@@ -55,7 +55,9 @@ class GuessWidget(Widget):
                     raise ValueError(f"rows must have kernel, T and ratio, got one without {key}")
             own, T = times.setdefault(row["kernel"], {}), str(row["T"])
             if T in own:
-                raise ValueError(f"rows must be one a kernel and T, got two {row['kernel']} at {T}")
+                raise ValueError(
+                    f"rows must be one per kernel and T, got two {row['kernel']} at {T}"
+                )
             own[T] = 1 / row["ratio"]
         factors = [{"kernel": kernel, "times": own} for kernel, own in times.items()]
         outside = [x for own in times.values() for x in own.values() if not LEAST < x < MOST]

@@ -10,7 +10,7 @@ class HeadSplitterWidget(Widget):
     """Cut a width into heads and follow the shapes; a width that does not divide is refused.
 
     ``d_model`` and ``n_heads`` are integers from 1 to 65,536. They need not divide: then the widget
-    shows the message of :class:`hydra_lib.heads.HeadConfig` and nothing else.
+    shows the message of :class:`hydra_lib.heads.HeadConfig`, and what is left over.
 
     Raises ValueError for a setting outside these ranges.
     """

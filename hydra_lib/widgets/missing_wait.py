@@ -17,7 +17,7 @@ class MissingWaitWidget(Widget):
     starts, before the launch, before the clock stops, and after. Earlier work is in the queue when
     it begins. Nothing leaves the page.
 
-    Raises ValueError unless ``waits`` are four of True and False.
+    Raises ValueError unless ``waits`` are four values, each True or False.
     """
 
     _esm = bundle("missing_wait_widget.js")
@@ -28,5 +28,7 @@ class MissingWaitWidget(Widget):
     def _check_waits(self, proposal):
         waits = proposal["value"]
         if len(waits) != PLACES:
-            raise SettingError(f"waits must be {PLACES} of True and False, got {len(waits)}")
+            raise SettingError(
+                f"waits must be {PLACES} values, each True or False, got {len(waits)}"
+            )
         return waits

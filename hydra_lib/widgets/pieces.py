@@ -34,5 +34,5 @@ class PiecesWidget(Widget):
     @traitlets.validate("cuts")
     def _check_cuts(self, proposal):
         if len(proposal["value"]) != N - 1:
-            raise SettingError(f"cuts must be {N - 1}, got {len(proposal['value'])}")
+            raise SettingError(f"cuts must be {N - 1} values, got {len(proposal['value'])}")
         return proposal["value"]

@@ -12,7 +12,7 @@ class RivalsWidget(Widget):
     The scores are 2, 1 and 0, so the energies −2, −1 and 0. A distribution is a point of a
     triangle; an upright line holds all of one mean energy ``U``, from −2 to 0, and ``along``, from
     0 to 1, says how far up the line the point lies. ``measure`` says what is compared: "entropy",
-    of which softmax has most (Jaynes, 1957), or "gini", ½(1 − Σ q²), of which sparsemax has
+    of which softmax has most (Jaynes, 1957), or "gini", ½(1 − Σ q²), of which sparsemax has most
     (Martins and Astudillo, 2016).
 
     Raises ValueError for other settings.

@@ -38,5 +38,5 @@ class TemperatureWidget(Widget):
     @traitlets.validate("scores")
     def _check_scores(self, proposal):
         if all(math.isinf(score) for score in proposal["value"]):
-            raise SettingError("scores must have a finite one, got only -inf")
+            raise SettingError("at least one of the scores must be finite, got only -inf")
         return proposal["value"]

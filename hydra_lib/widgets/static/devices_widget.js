@@ -91,8 +91,8 @@ function render({ model, el: root }) {
     });
     for (const part of Object.values(bars[1])) part.classList.toggle("hydra-away", P === 1); // the same again
     summary.textContent = `${many(P, "rank")}, ${many(heads / P, "head")} each: `
-      + `${prefixed(time.compute + time.communicate, "s")} predicted, ${percent} of it to send; `
-      + (P === 1 ? "the one to compare with." : own.times < 1 ? `${three(1 / own.times)} times as slow as one.`
+      + `${prefixed(time.compute + time.communicate, "s")} predicted, ${percent} of it for sending; `
+      + (P === 1 ? "the one to compare others with." : own.times < 1 ? `${three(1 / own.times)} times as slow as one.`
         : `${three(own.times)} times as fast as one.`);
   });
 }
@@ -109,8 +109,9 @@ function nearest(list, value) {
 function cards(ranks, heads) {
   const own = heads / ranks;
   const drawn = ranks > MACHINES ? MACHINES - 1 : ranks;
+  const room = Math.max(HEADS, (4 * HEADS) / ranks); // heads that a machine has room for
   const made = Array.from({ length: drawn }, (_, rank) => {
-    const few = own > HEADS ? HEADS - 1 : own;
+    const few = own > room ? room - 1 : own;
     const chips = Array.from({ length: few }, (_, i) => el("span", {
       style: `--hue:${Math.round((360 * (rank * own + i)) / heads + 200) % 360}`,
     }, rank * own + i));
@@ -123,9 +124,9 @@ function cards(ranks, heads) {
   return made;
 }
 
-/** How many times faster, against the number of ranks, both by their logarithms; dashed, as many as ranks. */
+/** How many times faster, against the number of ranks, both on log scales; dashed, as many as ranks. */
 function speedup(choose) {
-  const caption = el("figcaption", {}, "times as fast as one rank, over ranks, both by their logarithms: drag the dot; dashed: as many times as ranks");
+  const caption = el("figcaption", {}, "times as fast as one rank, against the number of ranks, both on log scales: drag the dot; dashed: as many times as ranks");
   const drawn = svg("g");
   const dot = svg("circle", { class: "hydra-dot", r: 6 });
   const handle = svg("circle", { class: "hydra-handle", r: 22 });

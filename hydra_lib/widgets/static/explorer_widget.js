@@ -50,9 +50,9 @@ function render({ model, el: root }) {
   root.append(
     el("div", { class: "hydra-controls" }, ...OF_ROWS.map((key) => controls[key].root)),
     told, el("div", { class: "hydra-panels" }, figure, summary), show.root, results, controls.reference.root,
-    el("p", { class: "hydra-note" }, "Paired: the median of the ratios of runs taken in turn. A reference so paired "
-      + "ran in turn with each; its time here is from one of these series. Medians: their ratio. "
-      + "±: half the 95 % interval of a median; of fewer than six rounds, half their range."),
+    el("p", { class: "hydra-note" }, "Paired: run in turn; the median of their ratios. The reference was run again with "
+      + "each kernel; its time here is from one of these series. Medians: the ratio of the two medians. "
+      + "±: half the 95 % interval of a median; with fewer than six rounds, half their range."),
     about,
   );
 
@@ -136,7 +136,7 @@ function listRows(place, shown, show, pick) {
   const roofs = lines.map((one) => placeOf(record, one)); // none where no ceiling was measured
   const heads = [["time", "p20–p80"], [speed, "GB/s"], ["ratio", "how"], ["of roof", "bound"]]
     .slice(0, roofs.some(Boolean) ? 4 : 3);
-  const grid = table(`${[...size, taken.dtype, taken.pass].join(", ")}; fastest first${axis.log ? ", bars by the logarithm" : ""}`,
+  const grid = table(`${[...size, taken.dtype, taken.pass].join(", ")}; fastest first${axis.log ? ", bars on a log scale" : ""}`,
     lines.length, heads.length, (i) => buttons[i]);
   columnHeads(grid, "kernel", heads.map(() => ""));
   const row = grid.root.querySelector("thead tr");

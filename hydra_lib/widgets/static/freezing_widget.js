@@ -5,7 +5,7 @@ import { brief, columnHeads, el, follow, grab, line, put, slider, svg, table, te
 
 const [FIELD_WIDTH, FIELD_HEIGHT, FIELDS_LEFT] = [36, 20, 44];
 const [BAR_WIDTH, BAR_HEIGHT, THINNEST] = [480, 34, 1];
-const KINDS = ["scores", "scores / √d_k"]; // whose weights are drawn
+const KINDS = ["scores", "scores / √dₖ"]; // whose weights are drawn
 
 function render({ model, el: root }) {
   const { d_k: { options: widths }, n: { options: lengths } } = model.get("limits");
@@ -15,7 +15,7 @@ function render({ model, el: root }) {
   const xOf = (d) => FIELDS_LEFT + FIELD_WIDTH * (Math.log2(d / widths[0]) + 0.5);
   const yOf = (n) => foot - FIELD_HEIGHT * (Math.log2(n / lengths[0]) + 0.5);
 
-  const size = slider("Width d_k", { min: 0, max: widths.length - 1 }, (i) => update(model, { d_k: widths[i] }));
+  const size = slider("Width dₖ", { min: 0, max: widths.length - 1 }, (i) => update(model, { d_k: widths[i] }));
   const length = slider("Keys n", { min: 0, max: lengths.length - 1 }, (i) => update(model, { n: lengths[i] }));
   const again = el("button", {
     type: "button", onclick: () => update(model, { seed: (model.get("seed") + 1) % 2 ** 32 }),
@@ -35,7 +35,7 @@ function render({ model, el: root }) {
     .map((n) => `${xOf(2 * Math.log(n)).toFixed(1)},${yOf(n).toFixed(1)}`).join(" ");
   const path = line(0, 0, 0, 0, "hydra-path");
   const [there, here] = ["hydra-ring", "hydra-dot"].map((kind) => svg("circle", { r: 6, class: kind }));
-  const divided = text(0, 0, "÷ √d_k", "middle");
+  const divided = text(0, 0, "÷ √dₖ", "middle");
   const handle = svg("circle", { r: 22, class: "hydra-handle" });
   const picture = svg("svg", { viewBox: `0 0 ${pictureWidth} ${pictureHeight}`, "aria-hidden": "true" },
     svg("g", { class: "hydra-fields" }, ...fields),
@@ -43,7 +43,7 @@ function render({ model, el: root }) {
     text(xOf(2 * Math.log(lengths.at(-1))) + 6, yOf(lengths.at(-1)) + 4, "d_k = 2 ln n", "start"),
     ...widths.filter((_, i) => i % 2 === 0).map((d) => text(xOf(d), foot + 15, d, "middle")),
     ...lengths.filter((_, i) => i % 3 === 0).map((n) => text(FIELDS_LEFT - 6, yOf(n) + 4, n, "end")),
-    text((FIELDS_LEFT + right) / 2, foot + 32, "width d_k →", "middle"), text(2, 18, "n ↑", "start"),
+    text((FIELDS_LEFT + right) / 2, foot + 32, "width dₖ →", "middle"), text(2, 18, "n ↑", "start"),
     path, divided, there, here, handle);
 
   const nearest = (options, position) => options[Math.min(options.length - 1, Math.max(0, Math.round(position)))];
@@ -84,9 +84,9 @@ function render({ model, el: root }) {
       rows.cells[i][1].textContent = weight(p[0]);
       return brief(Math.exp(S));
     });
-    const side = d > 2 * Math.log(n) ? "beyond" : "this side of";
+    const side = d > 2 * Math.log(n) ? "right of" : "left of";
     summary.textContent = `At width ${d}, ${side} the line, this row uses ${used[0]} of ${n} keys. `
-      + `Divided by √d_k it uses ${used[1]}.`;
+      + `With its scores divided by √dₖ it uses ${used[1]}.`;
   });
 }
 

@@ -17,13 +17,13 @@ const BINDING = /@binding\((\d+)\) var<(uniform|storage, read|storage, read_writ
 const KINDS = { uniform: "uniform", "storage, read": "read-only-storage", "storage, read_write": "storage" };
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render|\bwarp\b/i;
 // By https://github.com/gpuweb/gpuweb/wiki/Implementation-Status.
-const WHERE = "Chrome and Edge have it since version 113, Safari since 26, Firefox since 141, not yet on every system";
+const WHERE = "Chrome and Edge have it from version 113, Safari from 26, Firefox from 141, not yet on every system";
 
 /** What a page without `navigator.gpu` is told. */
 export function withoutGpu(secure) {
   return secure ? `This browser has no WebGPU. ${WHERE}.`
-    : "This page did not come over https, and browsers give WebGPU to such pages only; a page from localhost or from "
-      + "a file will do too.";
+    : "This page did not come over https, and browsers give WebGPU only to pages that do, or that come from localhost "
+      + "or a file.";
 }
 
 /** Ask for a device with all that the adapter grants. */
@@ -31,7 +31,7 @@ export async function openGpu(gpu, secure = true) {
   if (!gpu) throw new GpuError(withoutGpu(secure));
   const soon = (promise) => patiently({ lost: new Promise(() => {}) }, promise);
   const adapter = await soon(gpu.requestAdapter());
-  if (!adapter) throw new GpuError(`This browser knows WebGPU, but gives this page no device. ${WHERE}.`);
+  if (!adapter) throw new GpuError(`This browser has WebGPU, but gives this page no device. ${WHERE}.`);
   const { vendor, architecture, device: model, description } = adapter.info;
   const names = [vendor, architecture, model, description].filter(Boolean);
   const has = (feature) => adapter.features.has(feature);
@@ -42,7 +42,7 @@ export async function openGpu(gpu, secure = true) {
     throw new GpuError(`The browser refuses the device: ${error.message}`);
   });
   const lost = device.lost.then(({ message }) => {
-    throw new GpuError(`The device was lost${message ? `: ${message}` : ""}. A kernel that runs for seconds may do that.`);
+    throw new GpuError(`The device was lost${message ? `: ${message}` : ""}. A kernel that runs for seconds can cause that.`);
   });
   lost.catch(() => {}); // told by whoever waits for the device
   return {
@@ -80,18 +80,18 @@ const size = (bytes) => (bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : bytes
 
 /** Why this device cannot run a plan, or null. */
 export function refusal({ limits, half }, { buffers, dtype, shared, steps }) {
-  if (dtype === "float16" && !half) return "this device or browser computes no float16";
+  if (dtype === "float16" && !half) return "this device or browser has no float16";
   if (shared > limits.maxComputeWorkgroupStorageSize) {
-    return `it needs ${size(shared)} of workgroup memory, this device gives ${size(limits.maxComputeWorkgroupStorageSize)}`;
+    return `it needs ${size(shared)} of workgroup memory; this device gives ${size(limits.maxComputeWorkgroupStorageSize)}`;
   }
   const most = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
   for (const [name, count] of Object.entries(buffers)) {
     const bytes = count * arrayOf(name, dtype).BYTES_PER_ELEMENT;
-    if (bytes > most) return `${name} would take ${size(bytes)}, a buffer of this device holds ${size(most)}`;
+    if (bytes > most) return `${name} would take ${size(bytes)}; a buffer here holds at most ${size(most)}`;
   }
   const longest = Math.max(...steps.flatMap(({ groups }) => groups));
   if (longest > limits.maxComputeWorkgroupsPerDimension) {
-    return `${longest} workgroups in a line, this device takes ${limits.maxComputeWorkgroupsPerDimension}`;
+    return `it needs ${longest} workgroups in a line; this device takes ${limits.maxComputeWorkgroupsPerDimension}`;
   }
   return null;
 }

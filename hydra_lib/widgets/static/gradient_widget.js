@@ -62,7 +62,7 @@ function render({ model, el: root }) {
     made.root.firstChild.prepend(swatch(css(values[j])), " ");
     return made;
   });
-  const rows = table(`A word a row: weight × pull = push on its score; a step adds ${RATE} pushes`, words.length, 4);
+  const rows = table(`A row for each word: weight × pull = push on its score; a step adds ${RATE} × the push`, words.length, 4);
   columnHeads(rows, "word and score", ["weight", "pull", "push"]);
   rows.root.querySelector("thead td")?.remove();
   rows.cells.forEach((cells, j) => {
@@ -146,9 +146,9 @@ function render({ model, el: root }) {
     const rising = words[push.indexOf(Math.max(...push))];
     summary.textContent = `Loss ${brief(loss)}${loss > LEARNT ? halved(losses) : ""}. `
       + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
-        : `The step would raise “${rising}” most, whose weight times pull is the largest. `
+        : `The step would raise “${rising}” most: its weight × pull is the largest. `
           + (rising === words[model.get("target")] ? ""
-            : `More of it, too, brings the mixture nearer to “${words[model.get("target")]}”. `)
+            : `More of it also brings the mixture nearer to “${words[model.get("target")]}”. `)
           + "What some scores gain others lose: the pushes sum to 0.");
   });
 }
@@ -179,7 +179,7 @@ function curve(most) {
 function halved(losses) {
   const steps = losses.findIndex((loss) => loss < losses[0] / 2);
   return steps < 0 ? `, and ${brief(losses[AHEAD])} after ${AHEAD} steps`
-    : `, halved by ${steps} step${steps > 1 ? "s" : ""}`;
+    : `, halved after ${steps} step${steps > 1 ? "s" : ""}`;
 }
 
 /** Why a row hardly learns: it is there, or looks at one word, or at words that lie no nearer. */

@@ -44,7 +44,7 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-picker" }, lengths.root),
-    el("p", { class: "hydra-note" }, `How many times as long as ${reference}? Drag each mark to your guess.`),
+    el("p", { class: "hydra-note" }, `How many times as long as ${reference} does each take? Drag each mark to your guess.`),
     board,
     el("div", { class: "hydra-buttons" }, button),
     summary,
@@ -55,7 +55,7 @@ function render({ model, el: root }) {
     const looked = model.get("looked");
     const T = model.get("T");
     lengths.set(String(T));
-    button.textContent = looked ? "cover them again" : "look";
+    button.textContent = looked ? "cover again" : "look";
     board.classList.toggle("hydra-covered", !looked);
     const known = factors.map(({ times }) => times[T] ?? null);
     const guesses = model.get("guesses");
@@ -73,7 +73,7 @@ function render({ model, el: root }) {
       guess.textContent = looked && known[i] !== null ? ` you: ${short(guesses[i])}` : "";
     });
     summary.textContent = looked ? told(kernels, known, guesses, reference, T)
-      : "Covered: what was measured. All of them compute the same numbers from the same q, k and v.";
+      : "Covered: the measured times. All of these compute the same numbers from the same q, k and v.";
   });
 }
 

@@ -52,7 +52,7 @@ function render({ model, el: root }) {
     const refused = problem.textContent !== "";
     steps.root.classList.toggle("hydra-away", refused);
     const [headDim, over] = [Math.floor(d / h), d % h];
-    caption.textContent = `d_model = ${d} numbers a position, ${h} × ${refused ? `${headDim}, and ${over} left over` : `head_dim = ${headDim}`}`
+    caption.textContent = `d_model = ${d} numbers per position, ${h} × ${refused ? `${headDim}, and ${over} left over` : `head_dim = ${headDim}`}`
       + (h > FINEST ? " (cuts too fine to draw)" : "");
     bar.style = `--share:${h > FINEST ? 100 : (100 * headDim) / d || 100}%;--over:${(100 * over) / d}%`;
     if (refused) {
@@ -62,11 +62,11 @@ function render({ model, el: root }) {
     const at = shapes(d, h, B, T);
     const text = (name) => `(${at[name].join(", ")})`;
     [
-      ["q = x W_Q; so k and v", text("q")],
+      ["q = x W_Q; k, v alike", text("q")],
       ["view, then transpose", text("q_heads")],
       [`weights ${text("weights")} @ v`, text("heads")],
       ["transpose, then flatten", text("merged")],
-      ["merged W_O", text("output")],
+      ["merged @ W_O", text("output")],
     ].forEach((words, i) => words.forEach((word, c) => {
       steps.cells[i][c].textContent = word;
     }));

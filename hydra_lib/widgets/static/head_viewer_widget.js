@@ -5,7 +5,7 @@ import {
   checkbox, columnHeads, el, field, follow, heat, pills, put, roving, svg, table, update,
 } from "./ui.js";
 
-const ASKED = { induction: "a word seen before", bracket: "a closed bracket", entity: "a star" };
+const ASKED = { induction: "a word seen before", bracket: "a closing bracket", entity: "a star" };
 const LOOK_UPS = Object.keys(ASKED);
 const ON = -1; // no head is off
 const SHADES = 5; // of a weight in a picture in small
@@ -261,12 +261,12 @@ function guessing(scores, set) {
     for (const input of guess.inputs) input.disabled = found;
     const at = (one) => share(scores[one][layer][head]);
     const [main, second] = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED);
-    const wherever = "of its attention, wherever there is something to find";
+    const wherever = "of its attention goes there, where there is something to find";
     const is = main ? `is ${main}: ${at(main)} ${wherever}${second ? `; and ${second}: ${at(second)}` : ""}`
       : `plays no role: at best ${role}, ${share(score)}`;
     verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for? The three buttons at the top show it at work.`
-      : found ? `Head ${called(layer, head)} ${is}.${own === "told" ? "" : " You saw it."}`
-        : `${own === "nothing" ? "It does something" : `Not ${own}: ${at(own)} ${wherever}`}. Guess again, or let all be named.`;
+      : found ? `Head ${called(layer, head)} ${is}.${own === "told" ? "" : " You were right."}`
+        : `${own === "nothing" ? "It does something" : `Not ${own}: ${at(own)} ${wherever}`}. Guess again, or name them all.`;
     const left = guessed.filter((one, n) => !known(one, n)).length;
     all.disabled = left === 0;
     return !found; // what its roles are is not to be read elsewhere
@@ -359,9 +359,9 @@ function attentionMap({ choose, point }) {
       (w < FAINT ? [] : [cell(Math.floor(n / T), n % T, { class: "hydra-weight", opacity: w.toFixed(2) })]));
     const answers = notes.flatMap((note, i) => note.answers.map((j) => cell(i, j, { class: "hydra-answered" })));
     picture.setAttribute("viewBox", `-0.2 -0.2 ${T + 0.4} ${T + 0.4}`);
-    picture.setAttribute("aria-label", `${name}: ${T} × ${T} weights, a row a query, a column a key`);
+    picture.setAttribute("aria-label", `${name}: ${T} × ${T} weights, one row per query, one column per key`);
     picture.replaceChildren(past(T), ...cells, ...answers, row);
-    caption.textContent = "All its weights: a row a query, a column a key. Framed: the answers.";
+    caption.textContent = "All its weights: one row per query, one column per key. Framed: the answers.";
   };
   return { root, draw };
 }
@@ -413,10 +413,13 @@ function best(values, count) {
 
 /** What is asked here, and where the answer stands. */
 function wanted(text, position, { job, answers }) {
-  if (job === "none") return sentence("After ", sign(text[position]), " the rules leave it to chance.");
-  const why = { induction: "followed it before", bracket: "stood before its opening", entity: "is the last name" }[job];
-  return sentence(`${job[0].toUpperCase()}${job.slice(1)}: after `, sign(text[position]), " comes ",
-    sign(text[answers[0]]), `, which ${why} (dashed).`);
+  if (job === "none") return sentence("After ", sign(text[position]), " the rules leave the next symbol to chance.");
+  const [before, between, after] = {
+    induction: ["if a word follows ", ", it is ", ", as before"],
+    bracket: ["after ", " comes ", ", the word before the opening one"], entity: ["after ", " comes ", ", the latest name"],
+  }[job];
+  return sentence(`${job[0].toUpperCase()}${job.slice(1)}: ${before}`, sign(text[position]), between,
+    sign(text[answers[0]]), `${after} (dashed).`);
 }
 
 /** The heads, but for one, that give most of their attention to where the answer stands. */
@@ -429,7 +432,7 @@ function lookers({ weights }, position, T, answers, gone) {
 
 function outcome(text, { job, answers }, now, all, without, others) {
   const [guess] = best(now, 1);
-  const who = all ? `Without ${without} it expects ` : "The model expects ";
+  const who = all ? `Without ${without} the model expects ` : "The model expects ";
   const parts = [who, sign(SYMBOLS[guess]), ` (${share(now[guess])})`];
   if (job !== "none") {
     const answer = SYMBOLS.indexOf(text[answers[0]]);
@@ -447,7 +450,7 @@ function looks(text, position, { job, answers }, row, name) {
   const others = row.reduce((total, w) => total + w, 0) - seen.reduce((total, j) => total + row[j], 0);
   if (others >= NOTICED) parts.push(`, others ${share(others)}`);
   const mass = answers.reduce((total, j) => total + row[j], 0);
-  return sentence(`Head ${name} looks at `, ...parts, job === "none" ? "." : `: ${share(mass)} where the answer stands.`);
+  return sentence(`Head ${name} looks at `, ...parts, job === "none" ? "." : `: ${share(mass)} on the answer.`);
 }
 
 /** How many look-ups of the document the model gets right. */

@@ -9,17 +9,17 @@ export const STOPWATCH = [
 /** Whether waits at the four places measure the kernel, and what they measure otherwise. */
 export function verdict([first, second, third, last]) {
   if (!third) {
-    const late = last ? " The wait after it comes too late." : "";
-    const before = first ? ", and one way to the device and back for the wait before it" : " and the earlier work";
-    const shown = `the time of asking${second ? before : ""}`;
-    return { right: false, words: `Before the clock stops a wait is missing: that is ${shown}, the kernel still stands in the queue.${late}` };
+    const late = last ? " The wait after the clock stops comes too late." : "";
+    const before = first ? " and a round trip to the device, for the wait before it" : " and the earlier work";
+    const shown = `the launch${second ? before : ""}`;
+    return { right: false, words: `A wait is missing before the clock stops: you timed only ${shown}; the kernel is still in the queue.${late}` };
   }
   if (!first) {
-    const counted = second ? " The wait for it is counted too: it stands after the start." : "";
-    return { right: false, words: `The queue was not empty when the clock started: this time holds the earlier work.${counted}` };
+    const counted = second ? " The second wait, for that work, comes after the start, so it is counted too." : "";
+    return { right: false, words: `The queue was not empty when the clock started: this time includes the earlier work.${counted}` };
   }
-  const round = second ? " The wait before the launch is counted too, one way to the device and back." : "";
-  const more = round + (last ? " The last wait comes after the clock and changes nothing." : "");
+  const round = second ? " The wait before the launch is counted too: one round trip to the device." : "";
+  const more = round + (last ? " The last wait comes after the clock has stopped and changes nothing." : "");
   return { right: true, words: `Right: the queue is empty when the clock starts, and the kernel is done when it stops.${more}` };
 }
 

@@ -26,12 +26,12 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" }, query.root),
-    el("p", { class: "hydra-note" }, "Press between two words to deal the keys to another rank, or to one less."),
+    el("p", { class: "hydra-note" }, "Press between two words to begin a new rank there, or to remove one."),
     el("div", { class: "hydra-words hydra-dealt" },
       ...placed(1, paints), ...placed(2, words.map((word) => el("span", {}, word))),
       el("span", { class: "hydra-label" }, "scores of the query with these keys"), ...shares, ...placed("1 / 3", cuts)),
     el("span", { class: "hydra-label" }, "what each rank finds"), ranks,
-    el("span", { class: "hydra-label" }, "merged: each rank's mixture, as much of it as its part of the sum"), bar,
+    el("span", { class: "hydra-label" }, "merged: each rank's mixture, in proportion to its part of the sum"), bar,
     outcome, summary,
   );
 
@@ -57,7 +57,7 @@ function render({ model, el: root }) {
       style: `--part:${parts[r]};--paint:${one.l > 0 ? css(mixture(one)) : "transparent"}`,
     })));
     const naive = average(found.filter(({ l }) => l > 0).map(mixture));
-    outcome.replaceChildren("output ", painted(mixture(whole)), "; each rank's mixture taken alike instead: ", painted(naive));
+    outcome.replaceChildren("output ", painted(mixture(whole)), "; if every rank's mixture counted the same: ", painted(naive));
     summary.textContent = told(words[word], whole, parts);
   });
 }
@@ -66,10 +66,11 @@ function render({ model, el: root }) {
 function told(word, { m, l }, parts) {
   const idle = parts.flatMap((part, r) => (part === 0 ? [r] : []));
   const said = parts.flatMap((part, r) => (part > 0 ? [`${percent(part)} from rank ${r}`] : [])).join(", ");
-  return `For “${word}”: the largest score of all is ${signed(m)}, and measured from it the sum is ${brief(l)}. `
-    + `It is made of ${said}.`
-    + (idle.length ? ` What rank${idle.length > 1 ? "s" : ""} ${idle.join(" and ")} found changes nothing: no key there may be seen.` : "")
-    + " Cut elsewhere: the output stays.";
+  const some = idle.length > 1;
+  const ranks = some ? `s ${idle.slice(0, -1).join(", ")} and ${idle.at(-1)}` : ` ${idle[0]}`;
+  return `For “${word}” the largest score of all is ${signed(m)}; relative to it, the sum is ${brief(l)}: ${said}.`
+    + (idle.length ? ` Rank${ranks} found nothing: “${word}” may see none of ${some ? "their" : "its"} keys.` : "")
+    + " Cut elsewhere, and the output stays the same.";
 }
 
 const mixture = ({ l, o }) => o.map((x) => x / l);

@@ -172,7 +172,7 @@ export function sentence({ record, rows, taken }, row) {
   else parts.push(`not compared with ${taken.reference}`);
   if (found) parts.push(`${percent(found.share)} of the roof, bound by ${found.bound}`);
   const more = [];
-  if (found) more.push(`The roof allows ${timeText(found.leastSeconds)}.`);
+  if (found) more.push(`At the roof it would take ${timeText(found.leastSeconds)}.`);
   if (Number.isFinite(row.levels)) more.push(`Levels of recursion: ${row.levels}.`);
   if (Number.isFinite(row.error)) more.push(`Right to ${three(row.error)}, compared with float64 before it was timed.`);
   if (Number.isFinite(row.peak_bytes)) more.push(`Most memory held beside the inputs: ${memoryText(row.peak_bytes)}.`);

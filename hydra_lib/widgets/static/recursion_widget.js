@@ -57,7 +57,7 @@ function render({ model, el: root }) {
     const ratios = Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, addition));
     chart.draw(ratios, Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, 0)), levels);
     counted.root.caption.textContent = `Operations on numbers, n = 2${raised(levels)} = ${commas(n)}; `
-      + `in the cost an addition counts ${number(addition)}`;
+      + `in the cost an addition counts as ${number(addition)}`;
     counted.root.querySelector("thead th").textContent = author;
     [counts, loop].forEach((both, column) =>
       [...both, both[0] + addition * both[1]].forEach((count, row) => {
@@ -79,7 +79,7 @@ function work() {
   const draw = (rank, levels, share) => {
     const drawn = Math.min(levels, DRAWN);
     caption.textContent = `multiplications left: ${brief(100 * share)}\u00a0% of the square`
-      + (levels > drawn ? "; pale: halved on" : "");
+      + (levels > drawn ? "; pale: halved further" : "");
     const gap = 0.004 * (levels > 0) * (drawn < 3);
     path.setAttribute("d", kept(rank, drawn).map(([x, y, w, h]) =>
       `M${x + gap} ${y + gap}h${w - 2 * gap}v${h - 2 * gap}h${2 * gap - w}z`).join(""));
@@ -111,8 +111,8 @@ function costs(deepest, choose) {
         line(LEFT, y(ratio), RIGHT, y(ratio), ratio === 1 ? "hydra-base" : "hydra-grid"),
         text(LEFT - 10, y(ratio) + 4, ratio, "end")]),
       ...ratios.map((_, l) => (l % 2 ? "" : text(x(l), BOTTOM + 15, l, "middle"))),
-      text(RIGHT, TOP + 8, "dearer than the triple loop", "end"),
-      text(LEFT + 6, BOTTOM - 5, "cheaper", "start"),
+      text(RIGHT, TOP + 8, "costs more than the triple loop", "end"),
+      text(LEFT + 6, BOTTOM - 5, "costs less", "start"),
       curve(products, "hydra-rule hydra-open"), curve(ratios, "hydra-line"),
     );
     for (const one of [dot, handle]) put(one, { cx: x(levels), cy: y(ratios[levels]) });

@@ -28,7 +28,7 @@ function render({ model, el: root }) {
   const measure = pills("Uncommitted by", Object.entries(NAMES).map(([key, { label }]) => [key, label]),
     (value) => update(model, { measure: value }));
   const energy = slider("Mean energy U", { min: -2, max: 0, step: 0.01 }, (U) => update(model, { U }));
-  const along = slider("Along its line", { min: 0, max: 1, step: 0.01 }, (value) => update(model, { along: value }));
+  const along = slider("Up its line", { min: 0, max: 1, step: 0.01 }, (value) => update(model, { along: value }));
 
   const contours = Array.from({ length: CONTOURS }, () => svg("polygon", { class: "hydra-contour" }));
   const corners = ENERGIES.map((_, i) => place(ENERGIES.map((_, j) => Number(i === j))));
@@ -60,7 +60,7 @@ function render({ model, el: root }) {
     update(model, { U: rounded(U), along: rounded(alongOf(U, (FOOT - y * HEIGHT) / TALL)) });
   });
 
-  const rows = table("Both of this mean energy", 2, 4, (i) => ["yours", "best"][i]);
+  const rows = table("Two with this mean energy", 2, 4, (i) => ["yours", "best"][i]);
   columnHeads(rows, "weights", ["key 1", "key 2", "key 3", "S"]);
   const heads = rows.root.querySelectorAll("th");
   rows.root.classList.add("hydra-rivals");
@@ -69,8 +69,8 @@ function render({ model, el: root }) {
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, measure.root), energy.root, along.root),
     el("p", { class: "hydra-note" },
-      "Drag the point: a distribution over three keys. Its upright line holds all of one mean energy, the ring is the "
-      + "most uncommitted of them, and the curve all such rings: dashed where low energies have the smaller weights. "
+      "Drag the point: a distribution over three keys. All on its vertical line have the same mean energy; the ring is "
+      + "the least committed of them, and the curve joins all such rings, dashed where low energies have less weight. "
       + "Grey: equally uncommitted. Right: how uncommitted, at the same height."),
     el("div", { class: "hydra-panels" },
       el("figure", { class: "hydra-plot hydra-simplex" }, picture),
@@ -124,7 +124,7 @@ function render({ model, el: root }) {
 
 /** The two in words; `apart` is how far the furthest of their weights are. */
 function told(U, { sign, best }, own, most, tau, apart) {
-  const whose = best + (U > -1 ? " (of the scores with their sign turned)" : "");
+  const whose = best + (U > -1 ? " (of the negated scores)" : "");
   const name = tau === null ? whose : `${whose} at τ = ${brief(tau)}`;
   // Of numbers that are shown the difference is theirs; one that they hide has digits of its own.
   const less = rounded(rounded(most) - rounded(own));

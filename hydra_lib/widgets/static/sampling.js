@@ -93,7 +93,7 @@ export const MISTAKES = {
   no_wait: "do not wait for the device",
   cold: "no warm-up: the first call",
   upload: "count the upload of the inputs",
-  pipeline: "count the compiling of the kernel",
+  pipeline: "count compiling the kernel",
   one_sample: "one sample",
 };
 

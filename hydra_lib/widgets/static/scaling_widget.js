@@ -7,12 +7,12 @@ const KEYS = 8;
 const STEP = 0.05;
 const REACH = 24; // of the axis to both sides: three standard deviations of 64 products
 const [WIDTH, HEIGHT, BINS] = [480, 120, 96];
-const LANES = ["q·k", "q·k / √d_k"];
+const LANES = ["q·k", "q·k / √dₖ"];
 
 function render({ model, el: root }) {
   const limits = model.get("limits");
   const sizes = limits.d_k.options;
-  const size = slider("Width d_k", { min: 0, max: sizes.length - 1 }, (power) =>
+  const size = slider("Width dₖ", { min: 0, max: sizes.length - 1 }, (power) =>
     update(model, { d_k: sizes[power] }));
   const sigma = slider("Std deviation σ", { ...limits.sigma, step: STEP }, (value) => update(model, { sigma: value }));
   const means = ["q", "k"].map((name) => slider(`Mean μ_${name}`, { ...limits[`mu_${name}`], step: STEP }, (value) =>
@@ -77,7 +77,7 @@ function render({ model, el: root }) {
       return { variance: expected.variance, used: Math.exp(entropy) };
     });
     summary.textContent = `At width ${d} a score has variance ${brief(found[0].variance)}, and this row uses `
-      + `${brief(found[0].used)} of ${KEYS} keys. Divided by √d_k: variance ${brief(found[1].variance)}, and `
+      + `${brief(found[0].used)} of ${KEYS} keys. Divided by √dₖ: variance ${brief(found[1].variance)}, and `
       + `${brief(found[1].used)} keys.`;
   });
 }

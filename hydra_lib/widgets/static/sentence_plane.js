@@ -110,7 +110,7 @@ export function plane(model, words, values) {
   }
   const score = el("p", { class: "hydra-note hydra-held", style: "--lines:3" });
   const root = el("div", { class: "hydra-arrows" },
-    el("p", { class: "hydra-note" }, "Drag an arrow: a key in the direction of the query answers. Faint: later words."),
+    el("p", { class: "hydra-note" }, "Drag an arrow: a key that points the way of the query scores high. Faint: later words."),
     picture, score, pick.root, ...axes.map((axis) => axis.root),
     el("button", { type: "button", onclick: reset }, "reset"));
   return {

@@ -219,10 +219,11 @@ function render({ model, el: root }) {
     return lost < LEAST ? "" : `Unmasked, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
   }
   /** What each head brings to the colour, and the colour. */
-  const joined = (out) => [
-    ...out.flatMap((x, head) => [...(head ? [", "] : []), swatch(part(out, head)), " ", el("small", {}, vector([x]).slice(1, -1))]),
-    " → ", swatch(css(out)), " ", el("small", {}, vector(out)),
-  ];
+  const joined = (out) => {
+    const whole = (...parts) => el("span", { class: "hydra-term hydra-total" }, ...parts);
+    return [...out.map((x, head) => whole(swatch(part(out, head)), " ", el("small", {}, vector([x]).slice(1, -1)),
+      head < out.length - 1 ? ", " : " ")), whole("→ ", swatch(css(out)), " ", el("small", {}, vector(out)))];
+  };
   const slice = (value, own) => (several() ? [value[own]] : value);
   /** What a head sees of a colour: the more of its own, the stronger. */
   const part = (value, own) => (several() ? `rgb(${HUES[own]} / ${value[own].toFixed(3)})` : css(value));

@@ -22,7 +22,7 @@ function render({ model, el: root }) {
   root.append(
     el("div", { class: "hydra-controls" }, ...Object.values(sliders).map((s) => s.root), wrong.root),
     el("p", { class: "hydra-note" }, "One sequence (batch 1), everything counted from 0. The cells are memory, in "
-      + "order; the number says where it lay in x, the colour which head it belongs to. Underlined: what the stage "
+      + "order; each number says where it lay in x, its colour which head it belongs to. Underlined: what the stage "
       + "calls head i. Press a number to follow it."),
     legend, ...Object.values(panels).map((p) => p.root), summary,
   );
@@ -65,7 +65,7 @@ function diagnosis(layout, address, { i, t, c }, h, d) {
     + (right ? "the same number, by luck" : `head ${real.head} of token ${real.position}, component ${real.component}`)
     + `; what it calls head ${i} `
     + (tokens.length === 1 ? `is made of token ${tokens[0]} alone.`
-      : `mixes tokens ${tokens.slice(0, -1).join(", ")} and ${tokens.at(-1)}.`);
+      : `is made of tokens ${tokens.slice(0, -1).join(", ")} and ${tokens.at(-1)} alone.`);
 }
 
 const hue = (head, h) => `--hue:${Math.round((360 * head) / h + 200) % 360}`;

@@ -11,7 +11,7 @@ const QUANTITIES = {
   U: { name: "mean energy U", width: 240, height: 96 },
   F: { name: "free energy F", width: 240, height: 96 },
   S: { name: "entropy S, in nats", width: 500, height: 96 }, // one below the other: C is the slope of S
-  C: { name: "heat capacity C, the slope of S over ln τ", width: 500, height: 140 },
+  C: { name: "heat capacity C, the slope of S against ln τ", width: 500, height: 140 },
 };
 const MARGIN = 0.025; // of the width: room for the mark at both ends
 

@@ -64,11 +64,11 @@ function render({ model, el: root }) {
     const held = side === 1 ? "1 score" : `${side ** 2} scores`;
     const skipped = whole - tiles.length;
     const memory = `${held} in memory at once where the whole matrix has ${n ** 2}`
-      + (skipped ? `; ${skipped} of ${whole} tiles lie in the future and are never computed.` : ".");
+      + (skipped ? `; tiles in the future, ${skipped} of ${whole}, are never computed.` : ".");
     if (!now) return [memory];
     const i = now.rows.at(-1);
     const { scale, l, m } = rows[i];
-    const kept = scale === 1 ? "the maximum stayed, so nothing is rescaled" : `the maximum rose to ${short(m)}, so the older sum and mixture are multiplied by ${brief(scale)}`;
+    const kept = scale === 1 ? "the maximum stayed, so nothing is rescaled" : `the maximum rose to ${short(m)}, so the older l and o are multiplied by ${brief(scale)}`;
     const part = now.columns[0] === 0 ? "its first tile" : kept;
     return [el("strong", {}, words[i]), `: ${part}. Its mixture is o / l with l = ${brief(l)}. `
       + memory];

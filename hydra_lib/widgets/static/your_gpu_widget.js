@@ -147,10 +147,10 @@ function render({ model, el: root }) {
     heads.root.hidden = !SHOWN[current.measure].includes("h");
     for (const [key, { input }] of Object.entries(switches)) input.checked = model.get(key);
     about.textContent = found ? aboutText(found)
-      : `${navigator.gpu ? "This browser knows WebGPU; whether there is a device is asked when you press Run." : `${withoutGpu(isSecureContext)} The rungs in JavaScript run here all the same.`} Nothing leaves this page.`;
+      : `${navigator.gpu ? "This browser has WebGPU; pressing Run asks it for a device." : `${withoutGpu(isSecureContext)} The rungs in JavaScript run here all the same.`} Nothing leaves this page.`;
     const lines = linesOf(current);
     results.replaceChildren(listOf(lines, current, found, running?.states ?? []));
-    if (!running) told.textContent = [ending, found ? resultText(lines, found) : result ? "What was measured has other sizes." : ""].join(" ").trim();
+    if (!running) told.textContent = [ending, found ? resultText(lines, found) : result ? "The last result is for other sizes." : ""].join(" ").trim();
     drawPictures(lines, current, found);
     json.hidden = !found;
     if (found) text.value = JSON.stringify(recordOf(found), null, 1);
@@ -239,7 +239,7 @@ function listOf(lines, task, found, states) {
     const wrong = found.wrong.find(([k]) => k === i);
     const [, seconds] = unitFor(p50, TIME);
     cells[2].append(...two(timeText(p50), `${three(p20 / seconds)}–${three(p80 / seconds)}`,
-      wrong && el("small", { class: "hydra-wrong" }, `mistaken: ${wrong[1] > 0 ? timeText(wrong[1]) : "less than the clock tells"}`)));
+      wrong && el("small", { class: "hydra-wrong" }, `mistaken: ${wrong[1] > 0 ? timeText(wrong[1]) : "less than the clock can tell"}`)));
     const ceiling = loops ? null : record.ceilings[dtype];
     cells[3].append(...two(speedText(flops / p50), ceiling ? percent(place(ceiling, flops, bytes, p50).share) : "–"));
   });
@@ -247,7 +247,7 @@ function listOf(lines, task, found, states) {
 }
 
 function captionOf({ measure: what, T, h, D, n }) {
-  if (what === "matmul") return `A product, ${n} × ${n} by ${n} × ${n}; in float32 where nothing else is said`;
+  if (what === "matmul") return `A product, ${n} × ${n} by ${n} × ${n}; in float32 unless it says otherwise`;
   return `Causal attention, B = 1, h = ${h}, ${what === "sweep" ? "" : `T = ${T}, `}head_dim = ${D}; "held" is memory beside the inputs`;
 }
 
@@ -275,14 +275,14 @@ function resultText(lines, { task, rows, missing }) {
   } else {
     const ordered = [...rows].sort((a, b) => a[2] - b[2]);
     const [fast, slow] = [ordered[0], ordered.at(-1)];
-    parts.push(`Fastest: ${nameOf(lines[fast[0]])}, ${timeText(fast[2])}.`);
-    if (fast !== slow) parts.push(`Slowest: ${nameOf(lines[slow[0]])}, ${timeText(slow[2])}, ${three(slow[2] / fast[2])} times as long.`);
+    parts.push(`Fastest: “${nameOf(lines[fast[0]])}”, ${timeText(fast[2])}.`);
+    if (fast !== slow) parts.push(`Slowest: “${nameOf(lines[slow[0]])}”, ${timeText(slow[2])}, ${three(slow[2] / fast[2])} times as long.`);
   }
   const pairs = rows.filter(([i, , , , , , , ratio]) => ratio !== null && !lines[i].loops);
   for (const [i, , , , spread, , , ratio] of sweep ? pairs.slice(-1) : pairs) {
     const { dtype, sizes } = lines[i];
     const [reference] = rows.find(([k]) => !lines[k].loops && lines[k].dtype === dtype && lines[k].sizes.T === sizes.T);
-    parts.push(`${nameOf(lines[i])} is ${three(ratio)} × as fast as ${lines[reference].kernel} (paired, ± ${percent(spread)}).`);
+    parts.push(`“${nameOf(lines[i])}” is ${three(ratio)} × as fast as “${lines[reference].kernel}” (paired, ± ${percent(spread)}).`);
   }
   if (missing.length) parts.push(`Not timed: ${missing.length}.`);
   return parts.join(" ");

@@ -155,10 +155,11 @@ export function judged(output, inputs = trialInputs()) {
   if (output.every((x) => x === 0)) return { right: false, words: "All zeros: nothing has been added to total and acc yet." };
   const near = Object.keys(MISTAKEN).find((wrong) => rowError(found, rows(walked(inputs, TRIAL, wrong))) < 1e-3);
   if (near) return { right: false, words: MISTAKEN[near] };
-  if (Number.isNaN(error)) return { right: false, words: "There are numbers in it that are none: a weight may be 2^ of something far above 0." };
+  if (Number.isNaN(error)) return { right: false, words: "The output holds NaN: a weight may be 2^x with x far above 0." };
   const first = found.findIndex((row, i) => !(rowError([row], [exact[i]]) <= tolerance("float32")));
-  const where = first < 16 ? "already in the first tile of keys" : "not in the first tile of keys, but from the second one on";
-  return { right: false, words: `Row ${first} is the first that is wrong, by ${error.toPrecision(2)}; it goes wrong ${where}.` };
+  const tiles = Math.floor(first / 16) + 1; // of keys, that the row needs
+  const where = tiles === 1 ? "it needs only the first tile of keys" : `rows that need fewer than ${tiles} tiles of keys are right`;
+  return { right: false, words: `Row ${first} is the first wrong one, off by ${error.toPrecision(2)}: ${where}.` };
 }
 
 /** For tests: the output with one of the known mistakes. */
