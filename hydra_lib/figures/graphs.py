@@ -20,7 +20,8 @@ def graph(
     that comes back beside it. (width, height) are in inches.
 
     Raises TypeError for other places and arrows; ValueError for no place at all, and for an arrow
-    that does not join two of them; and as :func:`hydra_lib.figures.ink.figure` and :func:`hydra_lib.figures.ink.themed`.
+    that does not join two of them; and as :func:`hydra_lib.figures.ink.figure` and
+    :func:`hydra_lib.figures.ink.themed`.
 
     >>> graph({"x": (0, 0), "y": (1, 0)}, [("x", "y", "f")], alt="y is f of x", height=1)
     Picture: y is f of x
