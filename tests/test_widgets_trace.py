@@ -151,13 +151,13 @@ def products(row, column):
 
 def table_of(page, name):
     captions = {
-        "q": "Q: one query per row",
-        "kT": "Kᵀ: one key per column",
+        "q": "Q: queries",
+        "kT": "Kᵀ: keys",
         "scores": "scores = Q Kᵀ",
         "scaled": re.compile("^scaled = scores / "),
         "masked": "masked",
         "weights": re.compile("^weights = softmax"),
-        "v": "V: one value per row",
+        "v": "V: values",
         "output": "output = weights V",
     }
     caption = page.locator("caption").filter(has_text=captions[name])
@@ -199,11 +199,11 @@ def explained(steps, name, i, j, root, mask):
         return f"= {products(steps[left][i], [r[j] for r in steps[right]])} = {here}", made
 
     if name == "q":
-        into = f"every score of row {i + 1}:"
-        return f"= {here}, given. Change it, and with it {into}", row_of("scores", i)
+        into = f"every score of row {i + 1}."
+        return f"= {here}, given; it enters {into}", row_of("scores", i)
     if name == "kT":
-        into = f"every score of column {j + 1}:"
-        return f"= {here}, given. Change it, and with it {into}", column_of("scores", j)
+        into = f"every score of column {j + 1}."
+        return f"= {here}, given; it enters {into}", column_of("scores", j)
     if name == "v":
         return (
             f"= {here}, given; times a weight it goes into column {j + 1} of every output.",
@@ -513,8 +513,8 @@ def test_words_stand_at_their_rows_and_columns(widget_page):
     expect(page.locator(".hydra-swatch")).to_have_count(0)  # V is no colours
     summary = page.locator(".hydra-summary")
     for name, n, said in (
-        ("q", 2, "Q (b, 1) = 0.5, given. Change it, and with it every score of the query “b”:"),
-        ("kT", 2, "Kᵀ (1, c) = 2, given. Change it, and with it every score of the key “c”:"),
+        ("q", 2, "Q (b, 1) = 0.5, given; it enters every score of the query “b”."),
+        ("kT", 2, "Kᵀ (1, c) = 2, given; it enters every score of the key “c”."),
         ("v", 3, "V (b, 2) = 1, given; times a weight it goes into column 2 of every output."),
         ("masked", 1, "masked (a, b) = −∞: “a” may not attend to “b”."),
         ("masked", 3, "masked (b, a) = scaled (b, a) = 1.061: “b” may attend to “a”."),
@@ -647,9 +647,14 @@ def test_on_a_phone_a_number_and_what_changes_it_are_on_one_screen(widget_page):
     page = on_a_phone(widget_page)
     page.set_viewport_size({"width": 360, "height": 500})
     page.get_by_role("radio", name="1 compare").check()
+    widget = page.locator("[data-ready=trace]")
+    before = widget.bounding_box()["height"]
     number = table_of(page, "q").locator("button").first
     number.scroll_into_view_if_needed()
     number.click()
+    summary = page.locator(".hydra-summary")
+    expect(summary).to_contain_text("given; it enters every score of the query “the”.")
+    assert widget.bounding_box()["height"] == before  # the sentence has its room beside them
     for button in ("−1", "+1"):
         expect(page.get_by_role("button", name=button, exact=True)).to_be_in_viewport(ratio=1)
     page.get_by_role("button", name="+1", exact=True).click()

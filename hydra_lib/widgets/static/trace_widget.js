@@ -119,9 +119,9 @@ function render({ model, el: root }) {
     const divisor = tau === Math.sqrt(q[0].length) ? `√${q[0].length}` : number(tau);
     const matrices = trace(q, k, v, mask, tau);
     const captions = {
-      q: "Q: one query per row", kT: "Kᵀ: one key per column", scores: "scores = Q Kᵀ",
+      q: "Q: queries", kT: "Kᵀ: keys", scores: "scores = Q Kᵀ",
       scaled: `scaled = scores / ${divisor}`, masked: "masked", weights: `weights = softmax(${mask ? "masked" : "scaled"})`,
-      v: "V: one value per row", output: "output = weights V",
+      v: "V: values", output: "output = weights V",
     };
     const cell = hovered ?? model.get("cell");
     const chosen = parse(cell);
@@ -200,8 +200,8 @@ function explain({ name, i, j }, steps, mask, divisor, { at, row, column, output
   const columnOf = (matrix) => matrix.map((one) => one[j]);
   const before = mask ? "masked" : "scaled";
   const rules = {
-    q: () => [`= ${value}, given. Change it, and with it every score of ${row(i)}:`, [["scores", i, ALL]]],
-    kT: () => [`= ${value}, given. Change it, and with it every score of ${column(j)}:`, [["scores", ALL, j]]],
+    q: () => [`= ${value}, given; it enters every score of ${row(i)}.`, [["scores", i, ALL]]],
+    kT: () => [`= ${value}, given; it enters every score of ${column(j)}.`, [["scores", ALL, j]]],
     v: () => [`= ${value}, given; times a weight it goes into ${output(j)} of every output.`, [["output", ALL, j]]],
     scores: () => [`= ${termByTerm(steps.q[i], columnOf(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
     scaled: () => [`= ${number(steps.scores[i][j])} / ${divisor} = ${value}`, [["scores", i, j]]],
