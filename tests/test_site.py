@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from tests.conftest import SITE, VIEWS
+from tests.conftest import SITE, VIEWS, drawn
 
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html"))
 PAGES = PAGES or ["index.html"]
@@ -51,6 +51,17 @@ def test_what_is_wider_than_the_text_stays_on_the_page(open_page, site):
         box, column = wide.bounding_box(), text.bounding_box()
         assert box["x"] + box["width"] < width
         assert (box["width"] > 1.3 * column["width"]) == (width >= 1200)
+
+
+@pytest.mark.parametrize(("width", "seen"), [(360, 0), (800, 1)])
+def test_on_a_phone_nothing_lies_on_what_a_finger_is_at(open_page, site, width, seen):
+    """The theme's way back to the top appears when the page is scrolled up again."""
+    opened = open_page(site["http"] + "book/10_timing.html", width=width)
+    opened.mouse.move(width / 2, 400)
+    for way in (1500, -400):
+        opened.mouse.wheel(0, way)
+        drawn(opened)
+    expect(opened.locator("#pst-back-to-top:visible")).to_have_count(seen)
 
 
 def test_the_folded_list_of_contents_opens_for_a_keyboard(open_page, site):
