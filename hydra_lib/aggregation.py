@@ -117,7 +117,8 @@ def aggregate_by_loops(
 ) -> Float[torch.Tensor, "Tq d_v"]:
     """:func:`aggregate` for one (Tq, Tk) and one (Tk, d_v) matrix, one value row at a time.
 
-    The reference: slow, and a library only multiplies a row by a number and adds rows.
+    The reference: slow; all that is left to a library is to multiply a row by a number, and to add
+    rows.
     Errors and cost as :func:`aggregate`, plus a ValueError for more than two axes.
     """
     _check(weights, values)

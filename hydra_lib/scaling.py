@@ -2,7 +2,7 @@
 
 A score is a sum of d_k products. Its variance grows with d_k, and a softmax fed with scores that
 are far apart has one weight near 1, entropy near 0 and a gradient near 0. For entries of mean 0 and
-variance 1, the temperature √d_k keeps their spread at 1.
+variance 1, the temperature √d_k keeps the spread of the scores at 1.
 """
 
 import math

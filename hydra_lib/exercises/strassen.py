@@ -206,7 +206,7 @@ def _placed(*order: int):
     mistakes=[
         (
             _placed(0, 2, 1, 3),
-            "c12 and c21 are swapped: c12 and c21 are swapped: c12 belongs at the upper right",
+            "c12 and c21 are swapped: c12 belongs at the upper right",
         ),
         (_placed(2, 3, 0, 1), "top and bottom are swapped"),
         (_placed(1, 0, 3, 2), "left and right are swapped"),
