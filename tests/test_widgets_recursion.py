@@ -134,8 +134,7 @@ def expect_depth(page, name, levels=1, addition=1):
     power = "".join(RAISED[int(digit)] for digit in str(levels))
     tally = page.locator(".hydra-tally")
     expect(tally.locator("caption")).to_have_text(
-        f"Operations on numbers, n = 2{power} = {n:,}; "
-        f"in the cost an addition counts as {addition:g}"
+        f"Operations on numbers, n = 2{power} = {n:,}; an addition costs {addition:g}"
     )
     expect(tally.locator("thead th")).to_have_text([AUTHORS[name], "triple loop"])
     own, loop = algorithm.counts(levels), (n**3, n**3 - n**2)

@@ -57,7 +57,7 @@ function render({ model, el: root }) {
     const ratios = Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, addition));
     chart.draw(ratios, Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, 0)), levels);
     counted.root.caption.textContent = `Operations on numbers, n = 2${raised(levels)} = ${commas(n)}; `
-      + `in the cost an addition counts as ${number(addition)}`;
+      + `an addition costs ${number(addition)}`;
     counted.root.querySelector("thead th").textContent = author;
     [counts, loop].forEach((both, column) =>
       [...both, both[0] + addition * both[1]].forEach((count, row) => {
