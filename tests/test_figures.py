@@ -143,7 +143,7 @@ PAIRS = (
         (
             lambda: shades(torch.tensor([[1.0, float("nan")]])),
             ValueError,
-            "matrix must be finite to be shaded",
+            "matrix must be finite, got nan",
         ),
         (lambda: shades(torch.ones(2, 2), 0), ValueError, "largest must be positive, got 0"),
         (lambda: shades(torch.ones(2, 2), -1.0), ValueError, "largest must be positive, got -1.0"),

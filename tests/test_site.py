@@ -64,6 +64,20 @@ def test_on_a_phone_nothing_lies_on_what_a_finger_is_at(open_page, site, width, 
     expect(opened.locator("#pst-back-to-top:visible")).to_have_count(seen)
 
 
+def test_no_sum_over_a_board_is_cut_when_all_its_terms_are_bold(open_page, site):
+    """In the letters of the book, which are wider than those of a page without its theme."""
+    opened = open_page(site["http"] + "book/09_strassen.html")
+    for algorithm in ("Strassen 1969", "Winograd's form"):
+        opened.get_by_role("radio", name=algorithm).first.check()
+        opened.get_by_role("radio", name="M₇").check()
+        drawn(opened)
+        for caption in opened.locator(".hydra-board caption").all():
+            last, room = caption.evaluate(
+                "e => [e.lastElementChild, e].map((one) => one.getBoundingClientRect().right)"
+            )
+            assert last <= room + 0.5, caption.text_content()
+
+
 def test_the_folded_list_of_contents_opens_for_a_keyboard(open_page, site):
     opened = open_page(site["http"] + "book/01_aggregation.html")
     side, link = opened.locator(".bd-sidebar-secondary"), opened.locator(".page-toc a").last

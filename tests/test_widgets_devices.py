@@ -362,6 +362,14 @@ def test_the_bars_are_as_long_as_the_times(widget_page, setting, bars, share):
 
 
 @browser
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_thirty_two_heads_are_drawn_on_few_machines(widget_page, ranks):
+    page = widget_page(small(d_model=4096, n_heads=32, ranks=ranks))
+    heads = page.locator(".hydra-machines .hydra-strip span")
+    expect(heads).to_have_text([str(head) for head in range(32)])
+
+
+@browser
 def test_more_machines_and_heads_than_can_be_drawn(widget_page):
     page = widget_page(small(d_model=1920, n_heads=192, ranks=12), width=360)
     cards = page.locator(".hydra-machines > div")

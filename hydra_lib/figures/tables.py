@@ -111,13 +111,14 @@ def shades(
     _checks.tensor("matrix", matrix)
     _, values, _ = _table(("matrix", matrix))
     if not values.isfinite().all():
-        raise ValueError("matrix must be finite to be shaded")
-    most = values.abs().max().item() if largest is None else _checks.finite("largest", largest)
-    if most < 0 or (largest is not None and most == 0):
+        raise ValueError(f"matrix must be finite, got {values[~values.isfinite()][0].item()}")
+    if largest is None:
+        most = values.abs().max().item() or 1.0
+    elif (most := _checks.finite("largest", largest)) <= 0:
         raise ValueError(f"largest must be positive, got {largest}")
     image = np.empty((*values.shape, 4))
     image[..., :3] = np.where(values[..., None] >= 0, to_rgb(COLORS[1]), to_rgb(COLORS[0]))
-    image[..., 3] = STRONGEST * (values.abs() / (most or 1)).clamp(max=1)
+    image[..., 3] = STRONGEST * (values.abs() / most).clamp(max=1)
     return image
 
 
