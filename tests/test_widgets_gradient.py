@@ -146,30 +146,41 @@ def test_no_bar_is_longer_than_its_scale():
 
 
 def expect_picture(page, scores, target):
-    """Arcs as wide as the weights, bars as tall as the pushes, and both colours above."""
+    """Arcs as wide as the weights, words as high as their scores, bars as tall as the pushes."""
     p, output, _, push = by_the_library(scores, VALUES, VALUES[target])
     got = page.evaluate(
         """() => {
         const picture = document.querySelector(".hydra-taught");
         const all = (what, read) => [...picture.querySelectorAll(what)].map(read);
         const paint = (one) => one.style.getPropertyValue("--paint");
+        const pixels = (name) => (one) => parseFloat(one.style.getPropertyValue(name));
         const number = (name) => (one) => Number(one.getAttribute(name));
         return {
             arcs: all(".hydra-paint", number("stroke-width")),
             seen: all(".hydra-paint", (one) => one.checkVisibility({ visibilityProperty: true })),
-            top: all("rect", number("y")),
-            tall: all("rect", number("height")),
-            falls: all("rect", (one) => one.classList.contains("hydra-less")),
+            starts: all(".hydra-paint", (one) => one.getPointAtLength(0).y),
+            up: all(".hydra-knob", pixels("--up")),
+            tall: all(".hydra-knob", pixels("--push")),
+            falls: all(".hydra-knob", (one) => one.classList.contains("hydra-less")),
+            above: all(".hydra-knob", (one) => {
+                const [disc, bar] = [one, one.firstChild].map((x) => x.getBoundingClientRect());
+                return bar.bottom <= disc.top + disc.height / 2 + 1;
+            }),
             colours: all(".hydra-swatch", paint).slice(0, 2),
         };
     }"""
     )
-    tall = 30 * push.abs() / MOST_PUSH
+    tall = 36 * push.abs() / MOST_PUSH
+    up = 9 * (scores + 8)
     assert got["arcs"] == pytest.approx((1 + 15 * p).tolist())
     assert got["seen"] == (p >= 0.004).tolist()
-    assert got["tall"] == pytest.approx(tall.tolist(), abs=1e-9)
-    assert got["top"] == pytest.approx(torch.where(push > 0, 30 - tall, 30).tolist(), abs=1e-9)
+    assert got["up"] == pytest.approx(up.tolist(), abs=0.051)
+    assert got["starts"] == pytest.approx((220 - up).tolist(), abs=0.051)  # where the words stand
+    assert got["tall"] == pytest.approx(tall.tolist(), abs=0.051)
     assert got["falls"] == (push < 0).tolist()
+    assert [up or t < 1.5 for up, t in zip(got["above"], tall, strict=True)] == [
+        rises or t < 1.5 for rises, t in zip(push >= 0, tall, strict=True)
+    ]
     for colour, said in zip((output, VALUES[target]), got["colours"], strict=True):
         levels = [int(x) for x in said.removeprefix("rgb(").removesuffix(")").split()]
         assert levels == pytest.approx((255 * colour).tolist(), abs=0.51)
@@ -202,12 +213,12 @@ def test_a_word_that_only_leads_towards_the_target_is_explained(widget_page):
 
 
 @browser
-def test_on_a_phone_the_sliders_and_their_picture_are_on_one_screen(widget_page):
+def test_on_a_phone_the_run_its_words_and_its_curve_are_on_one_screen(widget_page):
     page = widget_page(GradientWidget(), width=360)
-    picture = page.locator(".hydra-taught").bounding_box()
-    last = page.get_by_role("slider", name="tired").bounding_box()
-    assert 0 < last["y"] - picture["y"] < 740
-    assert page.locator(".hydra-plot").bounding_box()["y"] > last["y"]
+    run = page.get_by_role("button", name="run").bounding_box()
+    curve = page.locator(".hydra-plot").bounding_box()
+    assert 0 < curve["y"] + curve["height"] - run["y"] < 640
+    assert page.get_by_role("slider").first.bounding_box()["y"] > curve["y"]
 
 
 @browser
@@ -242,7 +253,7 @@ def test_drag_teach_and_saturate(widget_page):
 def test_steps_are_gradient_descent(widget_page):
     page = widget_page(GradientWidget(target=6))
     scores = torch.zeros(7, dtype=torch.float64)
-    for name, times in (("one step", 1), ("ten", 10), ("a hundred", 100)):
+    for name, times in (("one step", 1), ("ten", 10), ("ten", 10)):
         page.get_by_role("button", name=name, exact=True).click()
         drawn(page)
         _, scores = descended(scores, 6, times)
@@ -268,12 +279,62 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
     expect(page.locator("td.hydra-bar")).to_have_text([weight for weight, *_ in expected])
     assert len(page.evaluate("[...seen]")) >= 8  # a frame may be lost
     # What the reader does meanwhile ends the walk.
-    page.get_by_role("button", name="a hundred", exact=True).click()
+    page.get_by_role("button", name="run", exact=True).click()
     page.get_by_role("button", name="even", exact=True).click()
     expect(page.locator("td.hydra-bar")).to_have_text(["0.143"] * 7)
     for _ in range(5):
         drawn(page)
     expect(page.locator("td.hydra-bar")).to_have_text(["0.143"] * 7)
+    # So does the same button; and what runs on arrives.
+    label = page.locator(".hydra-taught .hydra-label").first
+    page.get_by_role("button", name="run", exact=True).click()
+    page.get_by_role("button", name="stop", exact=True).click()
+    expect(page.get_by_role("button", name="run", exact=True)).to_be_visible()
+    stopped = label.text_content()
+    drawn(page)
+    expect(label).to_have_text(stopped)
+    losses, _ = descended(torch.zeros(7, dtype=torch.float64), 6, 100)
+    assert losses[99] < 0.005 < float(stopped.split()[-1])
+    page.get_by_role("button", name="run", exact=True).click()
+    expect(page.locator(".hydra-summary")).to_contain_text("Loss 0.00")
+    expect(page.get_by_role("button", name="run", exact=True)).to_be_visible()
+
+
+@browser
+def test_a_run_ends_where_the_row_has_learned(widget_page):
+    sure = [0.0, 0, 8, 0, 0, 0, 0]
+    page = widget_page(GradientWidget(target=6, scores=sure))
+    losses, _ = descended(torch.tensor(sure).double(), 6, 400)
+    needed = next(i for i, loss in enumerate(losses) if loss <= 0.005)
+    page.get_by_role("button", name="run").click()
+    drawn(page)
+    _, scores = descended(torch.tensor(sure).double(), 6, needed)
+    assert rows(page) == expected_rows((1e4 * scores).round() / 1e4, 6)
+    page.get_by_role("button", name="run").click()  # nothing is left to learn
+    drawn(page)
+    assert rows(page) == expected_rows((1e4 * scores).round() / 1e4, 6)
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_word_is_dragged_to_its_score(widget_page, width):
+    page = widget_page(GradientWidget(), width=width)
+    discs = page.locator(".hydra-knob")
+    scores = torch.zeros(7, dtype=torch.float64)
+    for j, by, score in ((1, 27, 3), (2, -18, -2), (6, 400, 8)):
+        x, y = middle(discs.nth(j))
+        page.mouse.move(x + 8, y + 8)  # wherever it is taken: it does not jump
+        page.mouse.down()
+        page.mouse.move(x + 8, y + 8 - by, steps=3)
+        page.mouse.up()
+        drawn(page)
+        scores[j] = score
+        assert rows(page) == expected_rows(scores, 1)
+        expect_picture(page, scores, 1)
+    x, y = middle(discs.nth(0))
+    assert swipe(page, (x, y), (x, y - 9)) == 0  # a finger too, and the page stays
+    scores[0] = 1
+    assert rows(page) == expected_rows(scores, 1)
 
 
 @browser
@@ -356,8 +417,9 @@ def test_the_steps_taken_stay_in_sight_until_something_else_moves_the_row(widget
     page.get_by_role("button", name="one step").click()
     drawn(page)
     assert [point.split(",")[1] for point in past()] == heights[:11]
-    page.get_by_role("button", name="a hundred").click()
-    drawn(page)
+    for _ in range(9):
+        page.get_by_role("button", name="ten").click()
+        drawn(page)
     assert len(past()) == 100  # as many as there is room for
     start, now = past()[0], page.locator(".hydra-dot")
     step = (float(now.get_attribute("cx")) - float(start.split(",")[0])) / 100

@@ -576,23 +576,32 @@ def test_heads_by_pointer_and_keyboard(widget_page, library):
     for n in range(LAYERS * HEADS):
         buttons.nth(n).click()
         expect_view(page, library, TEXT, *divmod(n, HEADS), 16)
-    # Up and down go to what stands above and below, however many stand in a line here.
-    tops = [buttons.nth(n).bounding_box()["y"] for n in range(HEADS)]
-    line = tops.count(tops[0])
-    assert line in (2, 3)
+    tops = {button.bounding_box()["y"] for button in buttons.all()}
+    assert len(tops) == LAYERS  # a layer stands in one line, and letters and heads on one screen
+    assert max(tops) + 80 - page.locator(".hydra-symbols").bounding_box()["y"] < 600
     at = LAYERS * HEADS - 1
-    for key, step in (("ArrowLeft", -1), *[("ArrowUp", -line)] * 3, ("ArrowDown", line)):
-        page.keyboard.press(key)
+    for key, step in (("Left", -1), ("Up", -HEADS), ("Up", 0), ("Down", HEADS), ("Right", 1)):
+        page.keyboard.press(f"Arrow{key}")
         at += step
         expect_view(page, library, TEXT, *divmod(at, HEADS), 16)
-    for _ in range(LAYERS * HEADS):
-        page.keyboard.press("ArrowUp")
-    at %= line
-    expect_view(page, library, TEXT, *divmod(at, HEADS), 16)  # the edge holds
-    page.keyboard.press("ArrowRight")
-    expect_view(page, library, TEXT, *divmod(at + 1, HEADS), 16)
     assert page.locator(".hydra-picker [tabindex='0']").count() == 1
-    page.wait_for_url(f"**#head_viewer.head={at + 1}*")
+    page.wait_for_url(f"**#head_viewer.head={HEADS - 1}&head_viewer.layer=1")
+
+
+@browser
+def test_arrow_keys_where_a_layer_is_broken_into_lines(widget_page):
+    model = ToyModel(HeadConfig(28, 14), 2, generator=torch.Generator().manual_seed(3))
+    page = widget_page(HeadViewerWidget(model, layer=1, head=13), width=360)
+    buttons = page.locator(".hydra-head")
+    tops = [button.bounding_box()["y"] for button in buttons.all()]
+    line = tops.count(tops[0])
+    assert len(set(tops)) == 4 and line == 7
+    buttons.last.focus()
+    at = 27
+    for key, step in (("Left", -1), *[("Up", -line)] * 3, ("Up", 0), ("Right", 1), ("Down", line)):
+        page.keyboard.press(f"Arrow{key}")
+        at += step
+        expect(buttons.nth(at)).to_have_attribute("aria-pressed", "true")
 
 
 def expect_guesses(page, scores, guesses):
@@ -605,16 +614,16 @@ def expect_guesses(page, scores, guesses):
         best = max(own, key=own.get)
         right = max(own.values()) < 0.5 if guess == "nothing" else own.get(guess, 0) >= 0.5
         known = right or guess == "told"
-        mark = "✓ " if right else ""
+        mark = " ✓" if right else ""
         shown = guess if own.get(guess, 0) >= 0.5 else best
         plays = own[best] >= 0.5
         name = shown if plays else "nothing"
         share = f"{own[shown]:.2f}" if plays else ""
         button = page.locator(".hydra-head").nth(n)
-        parts = [f"{layer}.{head}", "", "?"]
+        parts = [f"{layer}.{head}", "?", ""]
         if known:
-            parts = [f"{layer}.{head}", share, mark + name]
-        expect(button.locator("span")).to_have_text(parts)
+            parts = [f"{layer}.{head}{mark}", name, share]
+        expect(button.locator("span > span")).to_have_text(parts)
         said = f"{name} {share}".strip() if known else "guess its role"
         expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
 
@@ -701,7 +710,7 @@ def test_symbols_by_hover_click_and_keyboard(widget_page, library):
     expect(symbols.nth(11)).to_be_focused()
     assert page.locator(".hydra-symbols [tabindex='0']").count() == 1
     page.mouse.move(1, 1)
-    page.get_by_role("button", name="another document").focus()
+    page.get_by_label("switch this head off").focus()
     page.keyboard.press("Tab")  # one tab stop for the heads, which keep the chosen one
     expect(page.locator(".hydra-head").nth(8)).to_be_focused()
     expect_view(page, library, TEXT, 1, 2, 11)
@@ -748,7 +757,7 @@ def test_a_head_stays_off_while_others_are_looked_at(widget_page, library):
     widget = HeadViewerWidget()
     page = widget_page(widget)
     told = page.locator(".hydra-told")
-    expect(told).to_contain_text("Head 1.2 looks at o 0.92")
+    expect(told).to_contain_text("Head 1.2 looks at o 1.00")
     page.locator(".hydra-head").nth(4).click()
     page.get_by_label("switch this head off").click()
     page.locator(".hydra-head").nth(8).click()
@@ -814,6 +823,8 @@ def test_typing(widget_page, library):
     field.fill("^" + "ab" * 30)
     expect(problem).to_have_text("text must have 2 to 48 symbols, got 61")
     expect(page.locator(".hydra-symbols button")).to_have_count(48)
+    field.fill("ab" * 24)  # 48 were typed, and 49 are too many
+    expect(problem).to_have_text("text must have 2 to 48 symbols, got 49, with the ^ in front")
     field.press("Control+A")
     page.keyboard.insert_text("^ABC")
     expect(problem).to_have_text(refusal("^ABC"))
@@ -834,8 +845,9 @@ def test_typing(widget_page, library):
 def test_another_document(widget_page, library):
     page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=4, seed=2**32 - 2))
     seeds = [2**32 - 1, 0, 1]
-    expression = "[m.randomDocument(c), m.opening(m.randomDocument(c))]"
+    expression = "[m.randomDocument(c, 28), m.opening(m.randomDocument(c, 28))]"
     drawn = numbers(in_javascript("toy_language.js", expression, seeds))
+    assert [len(text) for text, _ in drawn] == [28] * 3
     button = page.get_by_role("button", name="another document")
     for n, (text, position) in enumerate(drawn):
         if n == 1:
@@ -853,9 +865,9 @@ def test_another_document(widget_page, library):
     page.get_by_label("Type your own").fill("^ab)")
     expect(page.locator(".hydra-document [role=alert]")).to_have_text(refusal("^ab)"))
     expect(page.locator(".hydra-symbols button")).to_have_count(3)
-    page.keyboard.press("Tab")
+    button.focus()
     page.keyboard.press("Space")  # a text that was wrong is over once another is drawn
-    expect(page.locator(".hydra-symbols button")).to_have_count(48)
+    expect(page.locator(".hydra-symbols button")).to_have_count(28)
     expect(page.locator(".hydra-document [role=alert]")).to_have_text("")
 
 

@@ -18,7 +18,7 @@ LONGEST = 48  # what the model was trained on
 INDEX = {"low": 0, "high": 99, "whole": True}
 MOST_HEADS = 100 * 100
 NAMED = [role for role in ROLES if "," not in role]  # hard cases are no role
-DOCUMENT = "^gmGgmhDl[ao]lfcpo*Di*Dlf(m{sq}mh)fcpo(f"
+DOCUMENT = "^ArCdogs(cat)s*Cdo"  # each question once, in words that can be told apart
 
 
 class HeadViewerWidget(Widget):

@@ -7,9 +7,11 @@ import {
 } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
-const ARCS = 120; // heights in the picture: of the arcs,
-const PUSH = 30; // and of the largest push, up or down
+const ARCS = 220; // height of the arcs' picture, in pixels: of those to a word of the lowest score,
+const UNIT = 9; // and what a word stands higher by for a score that is higher by 1
+const PUSH = 36; // of the largest push, up or down
 const LEARNT = 0.005; // a loss so small leaves little to learn
+const RUN = 400; // steps of a run at most: the slowest row learns in fewer
 const [BACK, AHEAD] = [100, 200]; // steps of which the loss is drawn
 const [WIDTH, HEIGHT] = [340, 120]; // of that curve
 const [LEFT, RIGHT, TOP, BOTTOM] = [40, WIDTH - 12, 8, HEIGHT - 22];
@@ -43,22 +45,33 @@ function render({ model, el: root }) {
     update(model, { scores: rounded });
   };
   /** Several steps, one a frame; whatever else changes the row meanwhile ends them. */
+  let walking = 0;
   const walk = (times) => {
     if (still.matches) return step(times);
     step(1);
-    if (times > 1) requestAnimationFrame(() => here() === arrived && walk(times - 1));
+    walking = times > 1 && requestAnimationFrame(() => {
+      walking = 0;
+      if (here() === arrived) walk(times - 1);
+      run.textContent = walking ? "stop" : "run";
+    });
   };
   const button = (name, onclick) => el("button", { type: "button", onclick }, name);
+  const run = button("run", () => {
+    const steps = after(RUN).losses.findIndex((loss) => loss <= LEARNT);
+    if (walking) arrived = undefined; // which ends the walk
+    else if (steps) walk(steps < 0 ? RUN : steps);
+  });
   const group = (name, ...all) => el("div", { class: "hydra-buttons", role: "group", "aria-label": name },
     el("span", {}, name), ...all);
   const buttons = [
     group("Begin", ...Object.entries(begin).map(([name, scores]) => button(name, () => update(model, { scores })))),
-    group("Take", ...[["one step", 1], ["ten", 10], ["a hundred", 100]].map(([name, times]) => button(name, () => walk(times)))),
+    group("Take", button("one step", () => walk(1)), button("ten", () => walk(10)), run),
   ];
 
+  const set = (j, value) => update(model, { scores: model.get("scores").map((s, i) => (i === j ? value : s)) });
   const sliders = words.map((word, j) => {
     const made = slider(word, { min: -most, max: most, step: 0.1 }, (value) =>
-      update(model, { scores: model.get("scores").map((s, i) => (i === j ? value : s)) }));
+      set(j, value));
     made.root.firstChild.prepend(swatch(css(values[j])), " ");
     return made;
   });
@@ -83,18 +96,34 @@ function render({ model, el: root }) {
   const aim = inColumn(row + 1, swatch(css(values[0])));
   aim.classList.add("hydra-aim");
   const paths = words.map((_, j) => ["casing", "paint"].map((kind) => svg("path", {
-    d: arc(row, j, ARCS), class: `hydra-${kind}`, style: `--paint:${css(values[j])}`,
+    class: `hydra-${kind}`, style: `--paint:${css(values[j])}`,
   })));
-  const pushes = words.map((_, j) => svg("rect", { x: 100 * j + 38, width: 24 }));
+  const height = (score) => UNIT * (score + most);
+  const discs = words.map((_, j) => {
+    const disc = inColumn(j, swatch(css(values[j])));
+    disc.classList.add("hydra-knob");
+    disc.append(el("i"));
+    let grabbed;
+    disc.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      disc.setPointerCapture(event.pointerId);
+      grabbed = { y: event.clientY, score: model.get("scores")[j] };
+    });
+    disc.addEventListener("pointermove", (event) => {
+      if (!disc.hasPointerCapture(event.pointerId)) return;
+      const to = grabbed.score + (grabbed.y - event.clientY) / UNIT;
+      set(j, Math.round(10 * Math.min(most, Math.max(-most, to))) / 10);
+    });
+    return disc;
+  });
   const aimed = el("span", { class: "hydra-label" });
   const frame = { preserveAspectRatio: "none", "aria-hidden": "true" };
   const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
     aimed, mix, aim,
-    svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" }, ...paths.flat()),
-    ...words.map((_, j) => swatch(css(values[j]))), ...words.map((word) => el("span", {}, word)),
-    el("span", { class: "hydra-label" }, "how the next step moves each score: up, or down"),
-    svg("svg", { ...frame, viewBox: `${across} ${2 * PUSH}`, class: "hydra-pushes" },
-      svg("line", { x2: 100 * words.length, y1: PUSH, y2: PUSH, class: "hydra-base" }), ...pushes));
+    svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" },
+      ...words.map((_, j) => line(100 * j + 50, ARCS, 100 * j + 50, ARCS - height(most), "hydra-track")), ...paths.flat()),
+    ...discs, ...words.map((word) => el("span", {}, word)),
+    el("span", { class: "hydra-label" }, "height: the score, to be dragged; bar: where the next step pushes it"));
 
   // One scale for every step, so that a bar that shrinks is a number that shrinks. No pull is longer than the
   // square of the largest distance, D, between two colours. Two words push by p²(1 − p) D², at most 4/27 of it;
@@ -124,14 +153,15 @@ function render({ model, el: root }) {
       const cells = rows.cells[j];
       cells[1].textContent = weight(p[j]);
       heat(cells[1], p[j]);
+      const up = height(scores[j]);
       paths[j].forEach((path, kind) => {
+        path.setAttribute("d", arc(row, j, ARCS - up));
         path.setAttribute("stroke-width", strokes(p[j])[kind]);
         path.classList.toggle("hydra-unseen", p[j] < LEAST);
       });
-      const tall = PUSH * Math.abs(push[j]) / widest[3];
-      pushes[j].setAttribute("y", push[j] > 0 ? PUSH - tall : PUSH);
-      pushes[j].setAttribute("height", tall);
-      pushes[j].classList.toggle("hydra-less", push[j] < 0);
+      discs[j].style.setProperty("--up", `${up.toFixed(1)}px`);
+      discs[j].style.setProperty("--push", `${(PUSH * Math.abs(push[j]) / widest[3]).toFixed(1)}px`);
+      discs[j].classList.toggle("hydra-less", push[j] < 0);
       for (const [place, value] of [[2, pull[j]], [3, push[j]]]) {
         cells[place].textContent = signed(value);
         const share = value / widest[place]; // below the number

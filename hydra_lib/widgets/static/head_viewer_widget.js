@@ -1,5 +1,5 @@
 import { withinLimits } from "./limits.js";
-import { annotate, chance, examine, opening, randomDocument, SYMBOLS } from "./toy_language.js";
+import { annotate, chance, examine, LONGEST, opening, randomDocument, SYMBOLS } from "./toy_language.js";
 import { forward, predict, readModel } from "./toy_model.js";
 import {
   checkbox, columnHeads, el, field, follow, heat, pills, put, roving, svg, table, update,
@@ -12,6 +12,8 @@ const SHADES = 5; // of a weight in a picture in small
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
 const NOTICED = 0.05; // a weight below is not printed under its symbol
 const RISE = 22; // of an arc's handles above the symbols, in pixels
+const HIGHEST = 64; // of a long one's over the first line, where there is room
+const DRAWN = 28; // symbols of a drawn document: one line of a desktop page
 const GUESSES = 3;
 const PLAYED = 0.5; // a score from which on a head is said to play a role
 const rolesOf = (scores) => Object.keys(scores).filter((role) => !role.includes(",")); // hard cases are no role
@@ -52,7 +54,8 @@ function render({ model, el: root }) {
     // What is under way is looked at from the symbol before the cursor.
     const before = meant(text).length - text.length + typed.input.selectionStart - 1;
     if (legal.length > 1) show(legal, Math.max(0, Math.min(legal.length - 1, before)));
-    if (problem) throw new Error(problem);
+    const silent = text.startsWith("^") || [...meant(text)].length <= LONGEST ? "" : ", with the ^ in front";
+    if (problem) throw new Error(problem + silent);
   }, () => {});
   for (const [name, value] of Object.entries({ spellcheck: false, autocapitalize: "off", autocomplete: "off" })) {
     typed.input.setAttribute(name, value);
@@ -63,7 +66,7 @@ function render({ model, el: root }) {
     type: "button",
     onclick: () => {
       const seed = model.get("seed") === model.get("limits").seed.max ? 0 : model.get("seed") + 1;
-      const text = randomDocument(seed);
+      const text = randomDocument(seed, DRAWN);
       show(text, opening(text), { seed });
     },
   }, "another document");
@@ -72,20 +75,17 @@ function render({ model, el: root }) {
   const own = () => model.get("layer") * heads + model.get("head");
   const off = checkbox("switch this head off", (value) => update(model, { off: value ? own() : ON }));
   const guesses = guessTable();
-  const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:4;--narrow:7", "aria-live": "polite" });
+  const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:2;--narrow:7", "aria-live": "polite" });
   const roles = roleTable(Object.keys(scores));
   root.classList.add("hydra", "hydra-learned");
   root.append(
-    el("div", { class: "hydra-panels" },
-      el("div", { class: "hydra-wide hydra-asked" },
-        asked.root,
-        strip.root,
-        told,
-        ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
-        off.root, tally,
-        el("div", { class: "hydra-typing" }, typed.root, another,
-          el("p", { class: "hydra-note" }, "For instance abcab, k(lm) or Cab*: what follows the last symbol?"))),
-      picker.root),
+    el("div", { class: "hydra-asked" }, asked.root, el("div", { class: "hydra-buttons" }, another)),
+    strip.root,
+    told, off.root,
+    picker.root, tally,
+    ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
+    el("div", { class: "hydra-typing" }, typed.root,
+      el("p", { class: "hydra-note" }, "For instance abcab, k(lm) or Cab*: what follows the last symbol?")),
     el("details", {}, el("summary", {}, "All weights of this head, and what may come next"),
       el("div", { class: "hydra-panels" },
         map.root,
@@ -129,7 +129,7 @@ function render({ model, el: root }) {
     const row = weights.subarray(position * T, position * T + T);
     const note = notes[position];
     const guessed = model.get("guesses");
-    picker.draw(run.weights, T, position, layer, head, gone, guessed);
+    picker.draw(run.weights, T, position, note.answers, layer, head, gone, guessed);
     roles.root.classList.toggle("hydra-away", game.draw(layer, head, guessed));
     asked.draw(notes, note.job);
     strip.draw(row, position, note.answers, hovered === undefined, gone === own());
@@ -169,20 +169,24 @@ function headPicker(scores, onChoose) {
   const layers = Object.values(scores)[0];
   const buttons = layers.map((heads, layer) => heads.map((_, head) => el("button", {
     type: "button", onclick: () => onChoose(layer, head), onfocus: () => onChoose(layer, head),
-  }, el("span", {}, called(layer, head)), el("span"), svg("svg", { "aria-hidden": true }), el("span"))));
+  }, svg("svg", { "aria-hidden": true }), el("span", {}, el("span", {}, called(layer, head)), el("span"), el("span")))));
   const rest = roving([buttons.flat()]); // whose rows a narrow page breaks
   const root = el("div", { class: "hydra-picker" }, ...buttons.map((row, layer) =>
     el("div", { role: "group", "aria-label": `layer ${layer}`, style: `--heads:${row.length}` },
       el("span", { class: "hydra-layer" }, `layer ${layer}`), ...row)));
-  const asked = layers.flat().map(() => svg("rect", { x: 0, height: 1, class: "hydra-query" }));
+  const asked = layers.flat().map(() => [
+    svg("rect", { x: 0, height: 1, class: "hydra-query" }), svg("path", { class: "hydra-answered" })]);
   let drawn;
-  const draw = (weights, T, position, layer, head, gone, guessed) => {
+  const draw = (weights, T, position, answers, layer, head, gone, guessed) => {
     if (weights !== drawn) {
       drawn = weights;
-      buttons.forEach((row, l) => row.forEach(({ children }, h) =>
-        inSmall(children[2], weights[l][h], T, asked[l * row.length + h])));
+      buttons.forEach((row, l) => row.forEach(({ firstChild }, h) =>
+        inSmall(firstChild, weights[l][h], T, asked[l * row.length + h])));
     }
-    for (const row of asked) put(row, { y: position, width: position + 1 });
+    for (const [row, cells] of asked) {
+      put(row, { y: position, width: position + 1 });
+      put(cells, { d: answers.map((j) => `M${j} ${position}h1v1h-1z`).join("") });
+    }
     buttons.forEach((row, l) => row.forEach((button, h) => {
       const chosen = l === layer && h === head;
       const number = l * row.length + h;
@@ -198,8 +202,10 @@ function headPicker(scores, onChoose) {
       const name = plays ? role : "nothing";
       button.setAttribute("aria-label", `layer ${l}, head ${h}: ${!known ? "guess its role" : plays ? `${name} ${share(score)}` : name}`
         + (number === gone ? ", off" : ""));
-      button.children[1].textContent = known && plays ? share(score) : "";
-      button.children[3].textContent = known ? (guess === "told" ? "" : "✓ ") + name : "?";
+      const [own, does, well] = button.lastChild.children;
+      own.textContent = called(l, h) + (known && guess !== "told" ? " ✓" : "");
+      does.textContent = known ? name : "?";
+      well.textContent = known && plays ? share(score) : "";
       button.setAttribute("aria-pressed", chosen);
     }));
     rest(buttons[layer][head]);
@@ -208,7 +214,7 @@ function headPicker(scores, onChoose) {
 }
 
 /** All weights of a head, in a few shades: enough to tell one head from another. */
-function inSmall(picture, weights, T, asked) {
+function inSmall(picture, weights, T, [row, answers]) {
   const cells = Array(SHADES + 1).fill("");
   weights.forEach((w, n) => {
     const shade = Math.round(w * SHADES);
@@ -216,7 +222,7 @@ function inSmall(picture, weights, T, asked) {
   });
   picture.setAttribute("viewBox", `0 0 ${T} ${T}`);
   picture.replaceChildren(past(T), ...cells.slice(1).map((d, n) =>
-    svg("path", { d, class: "hydra-weight", opacity: (n + 1) / SHADES })), asked);
+    svg("path", { d, class: "hydra-weight", opacity: (n + 1) / SHADES })), row, answers);
 }
 
 /** What T queries may see: the triangle of themselves and all before. */
@@ -252,7 +258,7 @@ function guessing(scores, set) {
   const all = el("button", {
     type: "button", onclick: () => set((guesses) => guesses.map((old, n) => (known(old, n) ? old : "told"))),
   }, "name them all");
-  const root = el("div", { class: "hydra-game" }, guess.root, verdict, el("div", { class: "hydra-buttons" }, all));
+  const root = el("div", { class: "hydra-game" }, guess.root, el("div", { class: "hydra-buttons" }, all), verdict);
   const draw = (layer, head, guessed) => {
     const own = guessed[layer * heads + head];
     const { role, score } = bestRole(scores, layer, head);
@@ -293,7 +299,7 @@ function symbolStrip({ choose, point }) {
     const to = places[shown.position];
     const taken = places.map((from, j) => [from, shown.row[j], j]).filter(([, w, j]) => w >= NOTICED && j < shown.position);
     arcs.replaceChildren(...taken.map(([from, w]) => svg("path", {
-      d: look(from, to), "stroke-width": (1 + 9 * w).toFixed(2),
+      d: look(from, to, to.top === places[0].top), "stroke-width": (1 + 9 * w).toFixed(2),
       class: to.top - from.bottom > from.bottom - from.top ? "hydra-across" : "",
     })));
   };
@@ -302,6 +308,7 @@ function symbolStrip({ choose, point }) {
       type: "button", onclick: () => choose(i), onfocus: () => choose(i), onmouseenter: () => point(i),
     }, el("span", {}, symbol), el("small")));
     root.replaceChildren(arcs, ...buttons);
+    root.style.setProperty("--symbols", buttons.length);
     rest = roving([buttons]);
     places = [];
     observer.unobserve(root); // to be told of the new buttons even where the strip keeps its size
@@ -328,9 +335,11 @@ function symbolStrip({ choose, point }) {
 }
 
 /** From a key to a query: over their line, or through the gaps between two. */
-function look(from, to) {
-  const [start, bend] = from.top === to.top ? [from.top, -RISE] : [from.bottom, RISE];
-  return `M${from.x} ${start}C${from.x} ${start + bend} ${to.x} ${to.top - RISE} ${to.x} ${to.top}`;
+function look(from, to, first) {
+  const level = from.top === to.top;
+  const rise = level && first ? Math.min(HIGHEST, RISE + (to.x - from.x) / 6) : RISE;
+  const [start, bend] = level ? [from.top, -rise] : [from.bottom, RISE];
+  return `M${from.x} ${start}C${from.x} ${start + bend} ${to.x} ${to.top - rise} ${to.x} ${to.top}`;
 }
 
 /** All weights of a head: a row a query, a column a key. */
@@ -436,8 +445,8 @@ function outcome(text, { job, answers }, now, all, without, others) {
   const parts = [who, sign(SYMBOLS[guess]), ` (${share(now[guess])})`];
   if (job !== "none") {
     const answer = SYMBOLS.indexOf(text[answers[0]]);
-    if (guess === answer) parts.push(": right");
-    else parts.push(": wrong, ", sign(SYMBOLS[answer]), ` gets ${share(now[answer])}`);
+    if (guess === answer) parts.push(": ", el("strong", {}, "right"));
+    else parts.push(": ", el("strong", { class: "hydra-wrong" }, "wrong"), ", ", sign(SYMBOLS[answer]), ` gets ${share(now[answer])}`);
     if (all) parts.push(` (${share(all[answer])} with it)`);
     if (guess === answer && others.length) parts.push(`; ${others.join(" and ")} still look${others.length > 1 ? "" : "s"} there`);
   }
