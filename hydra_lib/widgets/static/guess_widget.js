@@ -17,10 +17,12 @@ function render({ model, el: root }) {
   const lengths = pills("Tokens T", lengthsOf(factors).map((T) => [String(T), T.toLocaleString("en")]),
     (T) => update(model, { T: Number(T) }));
   const button = el("button", { type: "button", onclick: () => update(model, { looked: !model.get("looked") }) });
+  // A mark that stands where it began says nothing, unless a hand has put it back there.
+  const moved = new Set();
   const rows = kernels.map((kernel, i) => {
     const input = el("input", {
       type: "range", min: low, max: high, step: 0.05, "data-lm-suppress-shortcuts": "true",
-      oninput: () => update(model, {
+      oninput: () => moved.add(i) && update(model, {
         guesses: model.get("guesses").map((one, j) => (j === i ? Number((10 ** input.valueAsNumber).toPrecision(3)) : one)),
       }),
     });
@@ -59,20 +61,21 @@ function render({ model, el: root }) {
     board.classList.toggle("hydra-covered", !looked);
     const known = factors.map(({ times }) => times[T] ?? null);
     const guesses = model.get("guesses");
+    const bets = guesses.map((guess, i) => guess !== 1 || moved.has(i));
     rows.forEach(({ input, truth, said, guess }, i) => {
       input.value = Math.log10(guesses[i]);
-      input.setAttribute("aria-valuetext", `${short(guesses[i])} as long`);
-      input.hidden = known[i] === null;
+      input.setAttribute("aria-valuetext", bets[i] ? `${short(guesses[i])} as long` : "no guess yet");
+      input.hidden = known[i] === null || (looked && !bets[i]);
       input.disabled = looked || input.hidden; // who has looked guesses no more
       truth.hidden = !looked || known[i] === null;
       if (!truth.hidden) {
         const ends = [at(1), at(known[i])];
         truth.style = `--from:${Math.min(...ends)}%;--to:${Math.max(...ends)}%`;
       }
-      said.textContent = known[i] === null ? "not run" : looked ? `${three(known[i])} ×` : short(guesses[i]);
-      guess.textContent = looked && known[i] !== null ? ` you: ${short(guesses[i])}` : "";
+      said.textContent = known[i] === null ? "not run" : looked ? `${three(known[i])} ×` : bets[i] ? short(guesses[i]) : "?";
+      guess.textContent = looked && bets[i] && known[i] !== null ? ` you: ${short(guesses[i])}` : "";
     });
-    summary.textContent = looked ? told(kernels, known, guesses, reference, T)
+    summary.textContent = looked ? told(kernels, known, guesses.map((guess, i) => (bets[i] ? guess : null)), reference, T)
       : "Covered: the measured times. All of these compute the same numbers from the same q, k and v.";
   });
 }
@@ -83,11 +86,11 @@ function told(kernels, known, guesses, reference, T) {
     .filter(({ factor }) => factor !== null);
   const [slowest, fastest] = [-1, 1].map((way) =>
     shown.reduce((best, one) => (way * one.factor < way * best.factor ? one : best)));
-  const off = ({ factor, guess }) => Math.max(factor / guess, guess / factor);
+  const off = ({ factor, guess }) => (guess === null ? 0 : Math.max(factor / guess, guess / factor));
   const worst = shown.reduce((best, one) => (off(one) > off(best) ? one : best));
   return `At T = ${T.toLocaleString("en")}, ${slowest.kernel}: ${three(slowest.factor)} times as long as `
     + reference + (fastest === slowest ? ". " : `; ${fastest.kernel}: ${three(fastest.factor)} times. `)
-    + (guesses.every((guess) => guess === 1) ? "No mark has been moved yet."
+    + (worst.guess === null ? "No mark has been moved yet."
       : `Farthest off is the guess for ${worst.kernel}, by a factor of ${three(off(worst))}.`);
 }
 

@@ -1,5 +1,5 @@
 import { dot } from "./sentence.js";
-import { brief, choice, css, el, grab, slider, svg, update } from "./ui.js";
+import { brief, choice, css, el, grab, put, slider, svg, update } from "./ui.js";
 
 const REACH = 4.4; // of the plane, to each side
 const LETTER = 0.27; // a letter's width there, about
@@ -44,9 +44,11 @@ export function plane(model, words, values) {
     grab(parts.handle, picture, (x, y) => move(vector, [2 * REACH * x - REACH, REACH - 2 * REACH * y]));
     return [vector, parts];
   }));
+  // What the dot product measures: how far along the query a key reaches, times the query's length.
+  const shadow = svg("line", { class: "hydra-shadow" });
   picture.append(
     svg("line", { x1: -REACH, x2: REACH, class: "hydra-axle" }), svg("line", { y1: -REACH, y2: REACH, class: "hydra-axle" }),
-    ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
+    shadow, ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
   );
   const forbidden = (j) => model.get("causal") && j > word;
   /** The score that an arrow is turned for: of the chosen key, or of the one that the query meets best. */
@@ -56,6 +58,8 @@ export function plane(model, words, values) {
     const scores = keys.map((key) => dot(query, key));
     const best = Math.max(...scores.filter((_, at) => !forbidden(at)));
     const j = chosen === "query" ? scores.indexOf(best) : Number(chosen);
+    const along = scores[j] / (dot(query, query) || 1);
+    put(shadow, { x1: keys[j][0], y1: -keys[j][1], x2: along * query[0], y2: -along * query[1] });
     const [[a, b], [c, d]] = [query, keys[j]].map((arrow) => arrow.map((x) => (x < 0 ? `(${brief(x)})` : brief(x))));
     return `Score of ${words[word]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `
       + `over √2: ${brief(scores[j] / Math.SQRT2)}.`
@@ -84,22 +88,24 @@ export function plane(model, words, values) {
       name.textContent = vector === "query" ? `${words[word]} asks` : words[Number(vector)];
       const half = (LETTER * name.textContent.length) / 2;
       const spots = around(arrow, half);
-      // The keys have their names by now: that of the query stands where it covers none of them.
+      // The keys have their names by now: that of the query stands where it covers none of them, nor its own line.
+      if (vector === "query") taken.push(...[0.5, 0.7, 0.9].map((t) => ({ at: arrow.map((x) => t * x), wide: 0, tall: 0.4 })));
       const free = (spot) => Math.min(...taken.map(({ at, wide, tall }) =>
         Math.max(Math.abs(spot[0] - at[0]) - half - wide, Math.abs(spot[1] - at[1]) - tall)));
       const [right, up] = vector === "query"
         ? spots.find((spot) => free(spot) > 0) ?? spots.reduce((best, spot) => (free(spot) > free(best) ? spot : best)) : spots[0];
-      taken.push({ at: [right, up], wide: half, tall: 0.7 }, { at: arrow, wide: 0.2, tall: 0.5 });
+      taken.push({ at: [right, up], wide: half, tall: 0.58 }, { at: arrow, wide: 0.2, tall: 0.5 });
       name.setAttribute("x", right.toFixed(2));
       name.setAttribute("y", (-up).toFixed(2));
     }
   }
   /** Where a name may stand: beyond the tip, where no other arrow of this direction has its name; else beside it. */
   function around([x, y], half) {
-    const length = Math.hypot(x, y) || 1;
     const beside = 0.4 + half;
-    const spots = [[x * (1 + beside / length), y * (1 + 0.55 / length)],
-      [x, y + 0.65], [x, y - 0.65], [x + beside, y], [x - beside, y], [x, y + 1.2], [x, y - 1.2]];
+    // So far that the name stands clear of the tip, above, below or aside of it.
+    const beyond = Math.min(beside / Math.abs(x), 0.6 / Math.abs(y));
+    const spots = [Number.isFinite(beyond) ? [x * (1 + beyond), y * (1 + beyond)] : [beside, 0],
+      [x, y + 0.65], [x, y - 0.65], [x + beside, y], [x - beside, y], [x, y + 1.4], [x, y - 1.4]];
     return spots.filter((spot) => Math.abs(spot[0]) <= REACH - half - 0.15 && Math.abs(spot[1]) <= REACH - 0.3
       && (Math.abs(spot[0] - x) >= half || Math.abs(spot[1] - y) >= 0.5));
   }
