@@ -376,6 +376,7 @@ def test_more_machines_and_heads_than_can_be_drawn(widget_page):
     expect(cards).to_have_count(4)
     expect(cards.nth(1).locator("span")).to_have_text([*map(str, range(16, 23)), "+9"])
     expect(cards.last).to_contain_text("and 9 more")
+    expect(cards.last.locator("i")).to_have_count(9)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 

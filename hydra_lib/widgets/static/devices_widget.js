@@ -6,6 +6,7 @@ import { brief, el, field, follow, grab, line, number, put, slider, svg, swatch,
 
 const MACHINES = 4; // drawn in one row; of more, the last says how many
 const HEADS = 8; // of one machine
+const SMALL = 32; // of the rest of them, a mark each
 const [WIDTH, HEIGHT] = [340, 180];
 const [LEFT, RIGHT, TOP, BOTTOM] = [46, WIDTH - 12, 8, HEIGHT - 22];
 const TOKENS = Array.from({ length: 20 }, (_, i) => 2 ** i);
@@ -119,8 +120,10 @@ function cards(ranks, heads) {
     return el("div", {}, el("div", { class: "hydra-title" }, `rank ${rank}`),
       el("div", { class: "hydra-strip" }, ...chips), el("div", { class: "hydra-down" }, ranks > 1 ? "Wₒ ↓" : "Wₒ"));
   });
+  const rest = ranks - drawn > SMALL ? [] : Array.from({ length: ranks - drawn }, (_, at) =>
+    el("i", { style: `--hue:${Math.round((360 * (drawn + at)) / ranks + 200) % 360}` }));
   if (drawn < ranks) made.push(el("div", {}, el("div", { class: "hydra-title" }, `and ${grouped(ranks - drawn)} more`),
-    el("div", { class: "hydra-strip" }), el("div", { class: "hydra-down" }, "Wₒ ↓")));
+    el("div", { class: "hydra-strip" }, ...rest), el("div", { class: "hydra-down" }, "Wₒ ↓")));
   return made;
 }
 
