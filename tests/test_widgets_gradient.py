@@ -170,7 +170,7 @@ def expect_picture(page, scores, target):
         };
     }"""
     )
-    tall = 36 * push.abs() / MOST_PUSH
+    tall = 80 * push.abs() / MOST_PUSH
     up = 9 * (scores + 8)
     assert got["arcs"] == pytest.approx((1 + 15 * p).tolist())
     assert got["seen"] == (p >= 0.004).tolist()

@@ -524,6 +524,28 @@ def test_words_stand_at_their_rows_and_columns(widget_page):
 
 
 @browser
+@pytest.mark.parametrize("mask", [None, MASK, causal_mask(3)])
+@pytest.mark.parametrize("temperature", [None, 2, math.inf])
+def test_the_line_of_code_makes_the_table(widget_page, mask, temperature):
+    """It is Python, and run with these q, k, v and mask it gives what the tables show."""
+    page = widget_page(TraceWidget(Q, K, V, mask, temperature=temperature))
+    code = page.locator(".hydra-code")
+    place = {"q": torch.tensor(Q), "k": torch.tensor(K), "v": torch.tensor(V)}
+    place |= {"sqrt": math.sqrt, "inf": math.inf, "Infinity": math.inf}
+    place["mask"] = None if mask is None else torch.as_tensor(mask)
+    steps = attention.trace(*(place[x] for x in "qkv"), place["mask"], temperature=temperature)
+    for name in ORDER:
+        if name == "masked" and mask is None:
+            continue
+        table_of(page, name).locator("button").first.click()
+        line = code.text_content()
+        makes = {"q": "scores", "kT": "scores", "v": "output"}.get(name, name)
+        assert line.startswith(f"{makes} = ")
+        exec(line, place)
+        torch.testing.assert_close(place[makes], getattr(steps, makes))
+
+
+@browser
 def test_signs_stand_between_the_tables(widget_page):
     page = widget_page(TraceWidget(Q, K, V, MASK), width=1280)
     signs = page.locator(".hydra-trace").evaluate_all(

@@ -9,7 +9,7 @@ import {
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
 const ARCS = 220; // height of the arcs' picture, in pixels: of those to a word of the lowest score,
 const UNIT = 9; // and what a word stands higher by for a score that is higher by 1
-const PUSH = 36; // of the largest push, up or down
+const PUSH = 80; // of the largest push, up or down
 const LEARNT = 0.005; // a loss so small leaves little to learn
 const RUN = 400; // steps of a run at most: the slowest row learns in fewer
 const [BACK, AHEAD] = [100, 200]; // steps of which the loss is drawn

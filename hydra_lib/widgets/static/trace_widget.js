@@ -105,13 +105,14 @@ function render({ model, el: root }) {
     choose(!name || KEYED.includes(name) ? `${VERBS[done - 1][1]}.${i + 1}.1` : `${name}.${i + 1}.${j + 1}`);
   }) : null;
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", "aria-live": "polite" });
+  const code = el("code", { class: "hydra-code" });
   const change = changer(model, () => parse(model.get("cell")));
   const panels = el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root));
   panels.addEventListener("keydown", change.key);
   root.classList.add("hydra");
   root.append(el("div", { class: "hydra-groups" }, steps.root, next, change.reset),
     drawing ? el("div", { class: "hydra-traced" }, drawing.root, panels) : panels,
-    el("div", { class: "hydra-sticky" }, summary, change.root));
+    el("div", { class: "hydra-sticky" }, summary, code, change.root));
 
   function draw() {
     const { q, k, v, mask } = state();
@@ -165,6 +166,7 @@ function render({ model, el: root }) {
       drawing.draw(row, name === "v" ? i : name === "q" || name === "output" || !name ? null : j, done, matrices);
     }
     summary.textContent = text;
+    code.textContent = python(stepOf(chosen.name) || GIVEN[chosen.name] || done, model.get("temperature"), q[0].length, mask);
     const settled = parse(model.get("cell"));
     change.draw(settled.name && spoken.at(settled.name, settled.i, settled.j));
   }
@@ -189,6 +191,15 @@ function speech(words, colours) {
     query: (i) => (spoken ? `“${words[i]}”` : `query ${i + 1}`),
     key: (j) => (spoken ? `“${words[j]}”` : `key ${j + 1}`),
   };
+}
+
+/** The line of Python that makes the table of a step. */
+function python(step, temperature, d, mask) {
+  const zeros = mask?.some((row) => !row.some(Boolean)) ? ".nan_to_num()" : ""; // of a row with nothing to attend to
+  return [
+    "scores = q @ k.mT", `scaled = scores / ${temperature ?? `sqrt(${d})`}`, "masked = scaled.masked_fill(~mask, -inf)",
+    `weights = ${mask ? "masked" : "scaled"}.softmax(-1)${zeros}`, "output = weights @ v",
+  ][step - 1];
 }
 
 /** A row times a column, written out. */
