@@ -393,7 +393,30 @@ def told(text, layer, head, t, weights, now, whole, off):
         ]
         if whole is not None and guess == answer and still:
             line += f"; {' and '.join(still)} still look{'s' * (len(still) == 1)} there"
-    return [asked, f"{line}.", looks]
+    first = brought(text, layer, t, weights, row, off)
+    said = [asked, f"{line}.", looks]
+    if first:
+        parts = []
+        for n, (j, i, heads) in enumerate(first):
+            begin = "; " if n else ""
+            verb = " at " if n else " had looked at "
+            again = n > 0 and first[n - 1][1] == i
+            parts.append(", at " if again else f"{begin}{text[i]}{verb}")
+            parts.append(f"{text[j]} ({', '.join(heads)})")
+        said.append(f"In layer {layer - 1} {''.join(parts)}.")
+    return said
+
+
+def brought(text, layer, t, weights, row, off):
+    """Where heads of the layer below looked from the two symbols that a head joins, but for ^."""
+    key = row.index(max(row[: t + 1]))
+    found = {}
+    for i in dict.fromkeys([key, t]) if layer and row[key] >= 0.5 else []:
+        for head, own in enumerate(weights[layer - 1]):
+            j = own[i].argmax().item()
+            if own[i, j] >= 0.5 and j not in (0, i) and (layer - 1) * HEADS + head != off:
+                found.setdefault((j, i), []).append(f"{layer - 1}.{head}")
+    return [(j, i, heads) for (j, i), heads in found.items()]
 
 
 def tallied(text, now, whole, off, moved):
@@ -471,7 +494,7 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
         [100 * w for w in row], abs=0.051
     )
     assert [j for j, (*_, current) in enumerate(shown) if current == "true"] == [position]
-    expect_arcs(view, row, position)
+    expect_arcs(view, row, position, brought(text, layer, position, all_weights, row, off))
 
     guesses = view.locator(".hydra-guesses")
     expect(guesses.locator("caption")).to_have_text(f"What comes after {text[position]}")
@@ -525,21 +548,30 @@ ARCS = """(svg) => {
         return [box.x + box.width / 2 - origin.x, box.top - origin.y, box.bottom - origin.y];
     });
     const ends = (path) => [0, path.getTotalLength()].map((at) => path.getPointAtLength(at));
-    return [places, [...svg.children].map((path) =>
-        [...ends(path).flatMap(({x, y}) => [x, y]), Number(path.getAttribute("stroke-width"))])];
+    const all = (kind) => [...svg.querySelectorAll(kind)].map((path) =>
+        [...ends(path).flatMap(({x, y}) => [x, y]), Number(path.getAttribute("stroke-width"))]);
+    return [places, all("path:not(.hydra-first)"), all(".hydra-first"),
+        [...svg.querySelectorAll("text")].map((one) => one.textContent)];
 }"""
 
 
-def expect_arcs(view, row, position):
-    """One from each symbol that is taken from, as wide as its weight."""
+def expect_arcs(view, row, position, first):
+    """One from each symbol that is taken from, as wide as its weight; below, what came before."""
     taken = [j for j in range(position) if row[j] >= 0.05]
-    expect(view.locator(".hydra-looks path")).to_have_count(len(taken))
-    places, arcs = view.locator(".hydra-looks").evaluate(ARCS)
+    expect(view.locator(".hydra-looks path:not(.hydra-first)")).to_have_count(len(taken))
+    expect(view.locator(".hydra-first")).to_have_count(len(first))
+    places, arcs, below, names = view.locator(".hydra-looks").evaluate(ARCS)
     x, top, _ = places[position]
     for j, arc in zip(taken, arcs, strict=True):
         key_x, key_top, key_bottom = places[j]
         start = key_top if key_top == top else key_bottom
         assert arc == pytest.approx([key_x, start, x, top, 1 + 9 * row[j]], abs=0.6)
+    for (j, i, _), arc in zip(first, below, strict=True):
+        (key_x, key_top, key_bottom), (to_x, to_top, _) = places[j], places[i]
+        end = key_bottom if key_top == to_top else to_top
+        assert arc[:4] == pytest.approx([key_x, key_bottom, to_x, end], abs=0.6)
+    one_line = places[0][1] == places[-1][1]
+    assert names == [" ".join(heads) for *_, heads in first if one_line]
 
 
 def expect_in_small(view, heads, position):
@@ -578,7 +610,7 @@ def test_heads_by_pointer_and_keyboard(widget_page, library):
         expect_view(page, library, TEXT, *divmod(n, HEADS), 16)
     tops = {button.bounding_box()["y"] for button in buttons.all()}
     assert len(tops) == LAYERS  # a layer stands in one line, and letters and heads on one screen
-    assert max(tops) + 80 - page.locator(".hydra-symbols").bounding_box()["y"] < 600
+    assert max(tops) + 80 - page.locator(".hydra-symbols").bounding_box()["y"] < 690
     at = LAYERS * HEADS - 1
     for key, step in (("Left", -1), ("Up", -HEADS), ("Up", 0), ("Down", HEADS), ("Right", 1)):
         page.keyboard.press(f"Arrow{key}")

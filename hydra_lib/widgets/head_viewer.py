@@ -24,6 +24,9 @@ DOCUMENT = "^ArCdogs(cat)s*Cdo"  # each question once, in words that can be told
 class HeadViewerWidget(Widget):
     """Choose a head and a symbol of a document: where the head looks, and what the model says next.
 
+    Where a head of a later layer gives half of its attention or more to one symbol, dashed arcs
+    below show where heads of the layer before had looked, from this symbol and from the asking one.
+
     ``model`` is a :class:`hydra_lib.toy.model.ToyModel` over the 40 symbols, the stored one unless
     given; the page runs it from its weights in half precision. ``text`` is a document of 2 to 48
     symbols, ``layer``, ``head`` and ``position`` (of a symbol) are counted from 0. Unless given,

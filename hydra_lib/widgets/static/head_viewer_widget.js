@@ -132,7 +132,8 @@ function render({ model, el: root }) {
     picker.draw(run.weights, T, position, note.answers, layer, head, gone, guessed);
     roles.root.classList.toggle("hydra-away", game.draw(layer, head, guessed));
     asked.draw(notes, note.job);
-    strip.draw(row, position, note.answers, hovered === undefined, gone === own());
+    const first = before(run, layer, row, position, gone);
+    strip.draw(row, position, note.answers, first, hovered === undefined, gone === own());
     map.draw(`attention of layer ${layer}, head ${head}`, weights, text, notes, position);
     off.input.checked = gone === own();
     off.root.lastChild.textContent = `switch this head off${without && gone !== own() ? `, and ${without} on again` : ""}`;
@@ -145,6 +146,7 @@ function render({ model, el: root }) {
       wanted(text, position, note),
       outcome(text, note, now, without && all, without, without ? lookers(run, position, T, note.answers, gone) : []),
       looks(text, position, note, row, called(layer, head)),
+      ...(first.length ? [looked(text, layer - 1, first)] : []),
     );
   }
   return follow(model, ["text", "layer", "head", "position", "off", "seed", "guesses"], draw);
@@ -286,7 +288,7 @@ function symbolStrip({ choose, point }) {
   const arcs = svg("svg", { class: "hydra-looks", "aria-hidden": "true" });
   let [buttons, rest] = [[], undefined];
   let places = []; // of the buttons, read when they are laid out and not before
-  let shown = { row: [], position: 0 };
+  let shown = { row: [], position: 0, first: [] };
   const observer = new ResizeObserver(() => {
     const { x, y } = root.getBoundingClientRect();
     places = buttons.map((one) => {
@@ -301,7 +303,17 @@ function symbolStrip({ choose, point }) {
     arcs.replaceChildren(...taken.map(([from, w]) => svg("path", {
       d: look(from, to, to.top === places[0].top), "stroke-width": (1 + 9 * w).toFixed(2),
       class: to.top - from.bottom > from.bottom - from.top ? "hydra-across" : "",
-    })));
+    })), ...(places.length ? shown.first.flatMap(under) : []));
+  };
+  /** What was brought to a symbol before it is looked at: below the line, with the heads that brought it. */
+  const under = ({ from, to, heads }) => {
+    const [start, end] = [places[from], places[to]];
+    const level = start.top === end.top;
+    const d = level ? `M${start.x} ${start.bottom}C${start.x} ${start.bottom + RISE} ${end.x} ${start.bottom + RISE} ${end.x} ${start.bottom}`
+      : look(start, end, false);
+    const path = svg("path", { d, class: "hydra-first" });
+    const alone = level && places.at(-1).top === places[0].top; // a line of its own has room for names
+    return alone ? [path, svg("text", { x: (start.x + end.x) / 2, y: start.bottom + RISE + 8 }, heads.join(" "))] : [path];
   };
   const prepare = (text) => {
     buttons = [...text].map((symbol, i) => el("button", {
@@ -314,8 +326,8 @@ function symbolStrip({ choose, point }) {
     observer.unobserve(root); // to be told of the new buttons even where the strip keeps its size
     observer.observe(root);
   };
-  const draw = (row, position, answers, settled, isOff) => {
-    shown = { row, position };
+  const draw = (row, position, answers, first, settled, isOff) => {
+    shown = { row, position, first };
     root.classList.toggle("hydra-off", isOff);
     join();
     buttons.forEach((button, j) => {
@@ -460,6 +472,30 @@ function looks(text, position, { job, answers }, row, name) {
   if (others >= NOTICED) parts.push(`, others ${share(others)}`);
   const mass = answers.reduce((total, j) => total + row[j], 0);
   return sentence(`Head ${name} looks at `, ...parts, job === "none" ? "." : `: ${share(mass)} on the answer.`);
+}
+
+/** What the layer below had brought to the two symbols that a head joins: [{from, to, heads}]. To look at
+ * oneself or at where every document begins brings nothing that tells one symbol from another. */
+function before({ weights }, layer, row, position, gone) {
+  const [key] = best(row.subarray(0, position + 1), 1);
+  if (layer === 0 || row[key] < PLAYED) return [];
+  const T = row.length;
+  return [...new Set([key, position])].flatMap((to) => {
+    const found = new Map();
+    weights[layer - 1].forEach((own, h, { length }) => {
+      const at = own.subarray(to * T, to * T + T);
+      const [from] = best(at, 1);
+      if (at[from] < PLAYED || from === to || from === 0 || (layer - 1) * length + h === gone) return;
+      found.set(from, [...(found.get(from) ?? []), called(layer - 1, h)]);
+    });
+    return [...found].map(([from, heads]) => ({ from, to, heads }));
+  });
+}
+
+function looked(text, layer, first) {
+  return sentence(`In layer ${layer} `, ...first.flatMap(({ from, to, heads }, n) => [
+    ...(to === first[n - 1]?.to ? [", at "] : [n ? "; " : "", sign(text[to]), n ? " at " : " had looked at "]),
+    sign(text[from]), ` (${heads.join(", ")})`]), ".");
 }
 
 /** How many look-ups of the document the model gets right. */
