@@ -54,6 +54,7 @@ function render({ model, el: root }) {
     el("span", { style: `--at:${(STEPS / 2 - COLD) / (STEPS - COLD)}` }, "1"), el("span", {}, "all alike")));
   const head = pills("Head", CHANNELS.map((channel, i) => [String(i), `${i}: ${channel}`]),
     (value) => update(model, { head: Number(value) }));
+  head.inputs.forEach((input, i) => input.nextSibling.prepend(swatch(`rgb(${HUES[i]})`), " ")); // the key of its arcs
   const shown = { rule, causal, tau, head };
 
   const outputs = words.map(() => swatch(css([0, 0, 0])));
