@@ -310,7 +310,10 @@ def test_a_run_ends_where_the_row_has_learned(widget_page):
     drawn(page)
     _, scores = descended(torch.tensor(sure).double(), 6, needed)
     assert rows(page) == expected_rows((1e4 * scores).round() / 1e4, 6)
-    page.get_by_role("button", name="run").click()  # nothing is left to learn
+    run = page.get_by_role("button", name="run")
+    expect(run).to_have_attribute("aria-disabled", "true")  # nothing is left to learn
+    run.focus()
+    page.keyboard.press("Enter")
     drawn(page)
     assert rows(page) == expected_rows((1e4 * scores).round() / 1e4, 6)
 
@@ -331,6 +334,10 @@ def test_a_word_is_dragged_to_its_score(widget_page, width):
         scores[j] = score
         assert rows(page) == expected_rows(scores, 1)
         expect_picture(page, scores, 1)
+    # Its line leads from the lowest place of its middle to the highest.
+    line = page.locator(".hydra-track").last.bounding_box()
+    assert middle(discs.nth(6))[1] == pytest.approx(line["y"], abs=3)
+    assert line["height"] == pytest.approx(16 * 9, abs=1)
     x, y = middle(discs.nth(0))
     assert swipe(page, (x, y), (x, y - 9)) == 0  # a finger too, and the page stays
     scores[0] = 1

@@ -12,6 +12,8 @@ const UNIT = 9; // and what a word stands higher by for a score that is higher b
 const PUSH = 80; // of the largest push, up or down
 const LEARNT = 0.005; // a loss so small leaves little to learn
 const RUN = 400; // steps of a run at most: the slowest row learns in fewer
+const FRAMES = 100; // of a run at least, so that few steps can be followed
+const RADIUS = 22; // of a word's disc, with its margin
 const [BACK, AHEAD] = [100, 200]; // steps of which the loss is drawn
 const [WIDTH, HEIGHT] = [340, 120]; // of that curve
 const [LEFT, RIGHT, TOP, BOTTOM] = [40, WIDTH - 12, 8, HEIGHT - 22];
@@ -46,12 +48,15 @@ function render({ model, el: root }) {
   };
   /** Several steps, one a frame; whatever else changes the row meanwhile ends them. */
   let walking = 0;
-  const walk = (times) => {
+  const walk = (times, pause = 1) => {
     if (still.matches) return step(times);
     step(1);
-    walking = times > 1 && requestAnimationFrame(() => {
+    if (times > 1) wait(times - 1, pause, pause);
+  };
+  const wait = (times, pause, frames) => {
+    walking = requestAnimationFrame(() => {
       walking = 0;
-      if (here() === arrived) walk(times - 1);
+      if (here() === arrived) (frames > 1 ? wait(times, pause, frames - 1) : walk(times, pause));
       run.textContent = walking ? "stop" : "run";
     });
   };
@@ -59,7 +64,8 @@ function render({ model, el: root }) {
   const run = button("run", () => {
     const steps = after(RUN).losses.findIndex((loss) => loss <= LEARNT);
     if (walking) arrived = undefined; // which ends the walk
-    else if (steps) walk(steps < 0 ? RUN : steps);
+    else if (steps < 0) walk(RUN);
+    else if (steps > 0) walk(steps, Math.ceil(FRAMES / steps));
   });
   const group = (name, ...all) => el("div", { class: "hydra-buttons", role: "group", "aria-label": name },
     el("span", {}, name), ...all);
@@ -121,7 +127,7 @@ function render({ model, el: root }) {
   const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
     aimed, mix, aim,
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" },
-      ...words.map((_, j) => line(100 * j + 50, ARCS, 100 * j + 50, ARCS - height(most), "hydra-track")), ...paths.flat()),
+      ...words.map((_, j) => line(100 * j + 50, ARCS + RADIUS, 100 * j + 50, ARCS + RADIUS - height(most), "hydra-track")), ...paths.flat()),
     ...discs, ...words.map((word) => el("span", {}, word)),
     el("span", { class: "hydra-label" }, "height: the score, to be dragged; bar: where the next step pushes it"));
 
@@ -145,7 +151,7 @@ function render({ model, el: root }) {
     const scores = model.get("scores");
     const { p, output, loss, pull, push } = now();
     target.set(String(model.get("target")));
-    aimed.textContent = `output; dashed, its target; loss ${brief(loss)}`;
+    aimed.textContent = `output; dashed, its target; loss ${small(loss)}`;
     paint(mix, output);
     paint(aim, values[model.get("target")]);
     words.forEach((_, j) => {
@@ -170,11 +176,12 @@ function render({ model, el: root }) {
       }
     });
     const { losses } = after(AHEAD + 1);
+    run.setAttribute("aria-disabled", loss <= LEARNT && !walking);
     if (here() !== arrived) taken = [];
     ahead.draw(taken, losses);
     const strongest = Math.max(...push.map(Math.abs));
     const rising = words[push.indexOf(Math.max(...push))];
-    summary.textContent = `Loss ${brief(loss)}${loss > LEARNT ? halved(losses) : ""}. `
+    summary.textContent = `Loss ${small(loss)}${loss > LEARNT ? halved(losses) : ""}. `
       + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
         : `The step would raise “${rising}” most: its weight × pull is the largest. `
           + (rising === words[model.get("target")] ? ""
@@ -204,6 +211,8 @@ function curve(most) {
   };
   return { root: el("figure", { class: "hydra-figure hydra-plot" }, caption, plot), draw };
 }
+
+const small = (loss) => (loss < 5e-4 ? "below 0.0005" : brief(loss));
 
 /** How far the curve falls, in words. */
 function halved(losses) {

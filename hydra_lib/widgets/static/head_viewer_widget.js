@@ -2,7 +2,7 @@ import { withinLimits } from "./limits.js";
 import { annotate, chance, examine, LONGEST, opening, randomDocument, SYMBOLS } from "./toy_language.js";
 import { forward, predict, readModel } from "./toy_model.js";
 import {
-  checkbox, columnHeads, el, field, follow, heat, pills, put, roving, svg, table, update,
+  checkbox, columnHeads, el, field, follow, heat, put, roving, svg, table, update,
 } from "./ui.js";
 
 const ASKED = { induction: "a word seen before", bracket: "a closing bracket", entity: "a star" };
@@ -13,7 +13,7 @@ const FAINT = 0.005; // a weight below is 0.00 and not drawn
 const NOTICED = 0.05; // a weight below is not printed under its symbol
 const RISE = 22; // of an arc's handles above the symbols, in pixels
 const HIGHEST = 64; // of a long one's over the first line, where there is room
-const DRAWN = 28; // symbols of a drawn document: one line of a desktop page
+const DRAWN = 27; // symbols of a drawn document: one line of a desktop page, three of a phone
 const GUESSES = 3;
 const PLAYED = 0.5; // a score from which on a head is said to play a role
 const rolesOf = (scores) => Object.keys(scores).filter((role) => !role.includes(",")); // hard cases are no role
@@ -46,7 +46,8 @@ function render({ model, el: root }) {
 
   const picker = headPicker(scores, (layer, head) => update(model, { layer, head }));
   const game = guessing(scores, (change) =>
-    update(model, { guesses: change(model.get("guesses"), model.get("layer"), model.get("head")) }));
+    update(model, { guesses: change(model.get("guesses"), model.get("layer"), model.get("head")) }),
+  () => picker.focus());
   const asked = asking((job) => choose(nextOf(job)));
   const strip = symbolStrip({ choose, point });
   const typed = field("Type your own", (text) => {
@@ -75,7 +76,7 @@ function render({ model, el: root }) {
   const own = () => model.get("layer") * heads + model.get("head");
   const off = checkbox("switch this head off", (value) => update(model, { off: value ? own() : ON }));
   const guesses = guessTable();
-  const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:2;--narrow:7", "aria-live": "polite" });
+  const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:1;--narrow:4", "aria-live": "polite" });
   const roles = roleTable(Object.keys(scores));
   root.classList.add("hydra", "hydra-learned");
   root.append(
@@ -130,7 +131,7 @@ function render({ model, el: root }) {
     const note = notes[position];
     const guessed = model.get("guesses");
     picker.draw(run.weights, T, position, note.answers, layer, head, gone, guessed);
-    roles.root.classList.toggle("hydra-away", game.draw(layer, head, guessed));
+    roles.root.classList.toggle("hydra-away", game.draw(layer, head, guessed, notes.some(({ job }) => job !== "none")));
     asked.draw(notes, note.job);
     const first = before(run, layer, row, position, gone);
     strip.draw(row, position, note.answers, first, hovered === undefined, gone === own());
@@ -141,7 +142,7 @@ function render({ model, el: root }) {
     const now = predict(run, position, SYMBOLS.length);
     guesses.draw(text[position], now, without && all, without, note.choices);
     roles.draw(Object.values(scores).map((rows) => rows[layer][head]), layer, head);
-    tally.textContent = count(current, run, without) + (gone !== ON && gone < heads ? moved(whole, run, without, T) : "");
+    tally.textContent = count(current, run, without);
     told.replaceChildren(
       wanted(text, position, note),
       outcome(text, note, now, without && all, without, without ? lookers(run, position, T, note.answers, gone) : []),
@@ -212,7 +213,7 @@ function headPicker(scores, onChoose) {
     }));
     rest(buttons[layer][head]);
   };
-  return { root, draw };
+  return { root, draw, focus: () => buttons.flat().find((one) => one.tabIndex === 0).focus({ preventScroll: true }) };
 }
 
 /** All weights of a head, in a few shades: enough to tell one head from another. */
@@ -250,33 +251,41 @@ const isKnown = (scores, layer, head, guess) =>
   guess === "told" || (guess !== "?" && isRight(scores, layer, head, guess));
 
 /** What the reader takes a head to do, and what it does. `set` is given how the guesses change. */
-function guessing(scores, set) {
+function guessing(scores, set, onFound) {
   const heads = Object.values(scores)[0][0].length;
   const words = [...rolesOf(scores), "nothing"];
   const known = (own, n) => isKnown(scores, Math.floor(n / heads), n % heads, own);
-  const guess = pills("Your guess", words.map((word) => [word, word]), (word) => set((guesses, layer, head) =>
-    guesses.map((old, n) => (n === layer * heads + head ? word : old))));
+  // Buttons: with the arrow keys one would guess by moving among pills.
+  const buttons = words.map((word) => el("button", {
+    type: "button", onclick: () => set((guesses, layer, head) =>
+      guesses.map((old, n) => (n === layer * heads + head ? word : old))),
+  }, word));
+  const guess = el("div", { class: "hydra-buttons", role: "group", "aria-label": "Your guess" }, el("span", {}, "Your guess"), ...buttons);
   const verdict = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
   const all = el("button", {
     type: "button", onclick: () => set((guesses) => guesses.map((old, n) => (known(old, n) ? old : "told"))),
   }, "name them all");
-  const root = el("div", { class: "hydra-game" }, guess.root, el("div", { class: "hydra-buttons" }, all), verdict);
-  const draw = (layer, head, guessed) => {
+  const root = el("div", { class: "hydra-game" }, guess, el("div", { class: "hydra-buttons" }, all), verdict);
+  const draw = (layer, head, guessed, asks) => {
     const own = guessed[layer * heads + head];
     const { role, score } = bestRole(scores, layer, head);
-    guess.set(own);
     const found = isKnown(scores, layer, head, own);
-    for (const input of guess.inputs) input.disabled = found;
+    const left = guessed.filter((one, n) => !known(one, n)).length;
+    const focused = [...buttons, all].includes(root.getRootNode().activeElement);
+    buttons.forEach((button, n) => {
+      button.setAttribute("aria-pressed", own === words[n]);
+      button.disabled = found;
+    });
+    all.disabled = left === 0;
+    if (focused && root.getRootNode().activeElement?.disabled !== false) onFound(); // or the keyboard would be nowhere
     const at = (one) => share(scores[one][layer][head]);
     const [main, second] = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED);
     const wherever = "of its attention goes there, where there is something to find";
     const is = main ? `is ${main}: ${at(main)} ${wherever}${second ? `; and ${second}: ${at(second)}` : ""}`
       : `plays no role: at best ${role}, ${share(score)}`;
-    verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for? The three buttons at the top show it at work.`
+    verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for?${asks ? " The buttons at the top show it at work." : ""}`
       : found ? `Head ${called(layer, head)} ${is}.${own === "told" ? "" : " You were right."}`
         : `${own === "nothing" ? "It does something" : `Not ${own}: ${at(own)} ${wherever}`}. Guess again, or name them all.`;
-    const left = guessed.filter((one, n) => !known(one, n)).length;
-    all.disabled = left === 0;
     return !found; // what its roles are is not to be read elsewhere
   };
   return { root, draw };
@@ -321,6 +330,7 @@ function symbolStrip({ choose, point }) {
     }, el("span", {}, symbol), el("small")));
     root.replaceChildren(arcs, ...buttons);
     root.style.setProperty("--symbols", buttons.length);
+    root.classList.toggle("hydra-brief", buttons.length <= DRAWN);
     rest = roving([buttons]);
     places = [];
     observer.unobserve(root); // to be told of the new buttons even where the strip keeps its size
@@ -460,7 +470,7 @@ function outcome(text, { job, answers }, now, all, without, others) {
     if (guess === answer) parts.push(": ", el("strong", {}, "right"));
     else parts.push(": ", el("strong", { class: "hydra-wrong" }, "wrong"), ", ", sign(SYMBOLS[answer]), ` gets ${share(now[answer])}`);
     if (all) parts.push(` (${share(all[answer])} with it)`);
-    if (guess === answer && others.length) parts.push(`; ${others.join(" and ")} still look${others.length > 1 ? "" : "s"} there`);
+    if (guess === answer && others.length) parts.push(`; ${listed(others)} still look${others.length > 1 ? "" : "s"} there`);
   }
   return sentence(...parts, ".");
 }
@@ -508,15 +518,10 @@ function count({ text, notes, whole }, run, without) {
     return [`${job} ${right(run, job)} of ${asked}${without ? ` (${right(whole, job)} with it)` : ""}`];
   });
   if (found.length === 0) return "This document asks for nothing yet.";
-  return `Answers found ${without ? `without head ${without}` : "in this document"}: ${found.join(", ")}.`;
+  return `Answers the model finds here${without ? ` without ${without}` : ""}: ${found.join(", ")}.`;
 }
 
-/** Which is why a head of layer 0 matters to look-ups that it never looks at: half of the sum of what changes is moved. */
-function moved({ weights: [, before] }, { weights: [, after] }, without, T) {
-  const changed = before.reduce((total, own, h) => own.reduce((sum, w, n) => sum + Math.abs(w - after[h][n]), total), 0);
-  return ` Layer 1 reads what layer 0 wrote: without ${without} its heads put ${share(changed / 2 / (before.length * T))} `
-    + "of their attention elsewhere.";
-}
+const listed = (names) => [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
 
 /** What a link may ask for; the document that it asks for may be longer than the page's. */
 function valid(trait, value, initial) {
