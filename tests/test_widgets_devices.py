@@ -106,13 +106,52 @@ def test_a_slider_keeps_its_length_and_the_chart_its_ticks(widget_page):
     width = tokens.bounding_box()["width"]
     frame = page.locator(".hydra-plot svg").bounding_box()
     labels = page.locator(".hydra-plot text").all()
-    assert [x.text_content() for x in labels[:4]] == ["1e−5", "0.001", "0.1", "10"]
+    assert [x.text_content() for x in labels[:4]] == ["1e−6", "1e−4", "0.01", "1"]
     for label in labels:
         assert label.bounding_box()["x"] >= frame["x"], label.text_content()
     tokens.focus()
     press(page, "End")
     assert tokens.bounding_box()["width"] == width
     expect(page.get_by_label("T", exact=True)).to_have_value(str(2**19))
+
+
+@browser
+def test_a_slower_link_bends_the_curve_and_not_its_axis(widget_page):
+    page = widget_page(DevicesWidget(ranks=8))
+    ticks = page.locator(".hydra-plot text")
+    before = ticks.all_text_contents()
+    dot = page.locator(".hydra-dot")
+    high = float(dot.get_attribute("cy"))
+    link = page.get_by_role("slider", name="Link, GB/s")
+    link.focus()
+    for _ in range(10):
+        press(page, "ArrowLeft")
+        assert ticks.all_text_contents() == before
+        assert float(dot.get_attribute("cy")) > high  # lower in the picture
+        high = float(dot.get_attribute("cy"))
+
+
+@browser
+def test_a_number_is_taken_as_it_is_shown(widget_page):
+    page = widget_page(DevicesWidget())
+    field = page.get_by_role("textbox").nth(2)
+    for text, value in (("4,096", "4096"), ("1,000,000", "1000000"), ("10,24", None), (",5", None)):
+        field.fill(text)
+        field.press("Enter")
+        problem = page.locator(".hydra-control .hydra-problem", has_text="expected")
+        expect(problem).to_have_count(int(value is None))
+        if value:
+            expect(field).to_have_value(value)
+    field.fill("64")
+    field.press("Enter")
+    # One complaint at a time: the one about what was typed last.
+    heads = page.get_by_label("n_heads")
+    heads.fill("31")
+    heads.press("Enter")
+    expect(page.locator(".hydra-misfit")).to_be_visible()
+    heads.fill("0")
+    heads.press("Enter")
+    expect(page.locator(".hydra-misfit")).to_be_hidden()
 
 
 def test_prefixes():

@@ -133,6 +133,12 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
         "Farthest off is the guess for loops, by a factor of 66.7."
     )
     expect(page.locator(".hydra-note").last).to_have_text("a machine, one day")
+    # Another length was not what the guesses were for.
+    page.get_by_role("radio", name="16", exact=True).click()
+    expect(page.locator(".hydra-guess small")).to_have_text([""] * 3)
+    expect(page.locator(".hydra-summary")).to_contain_text("Your guesses were for T = 64.")
+    page.get_by_role("radio", name="64", exact=True).click()
+    expect(page.locator(".hydra-summary")).to_contain_text("Farthest off is the guess for loops")
     axis = page.locator(".hydra-decades span")
     named = "← faster | slower →"
     expect(axis).to_have_text(["0.1", "1", "10", "100", "1k", "10k", named])
@@ -186,6 +192,10 @@ def test_guesses_by_mouse_and_by_keys(widget_page):
     expect(loops).to_have_attribute("aria-valuetext", "no guess yet")
     drag(page, "loops", 1)
     expect_rows(page, ("10,000 ×", ""), ("?", ""))
+    _, y = middle(fused)  # the mark that stands at 1 is pressed: that is a guess too
+    box = fused.bounding_box()
+    page.mouse.click(box["x"] + 10 + share(1) * (box["width"] - 20), y)
+    expect_rows(page, ("10,000 ×", ""), ("1 ×", ""))
     drag(page, "fused", 0)
     expect_rows(page, ("10,000 ×", ""), ("0.1 ×", ""))
     fused.focus()

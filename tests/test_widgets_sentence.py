@@ -614,6 +614,16 @@ def test_causal_and_temperature(widget_page):
 
 
 @browser
+def test_a_mouse_chooses_a_word_by_its_value_too(widget_page):
+    page = widget_page(SentenceWidget(controls=["causal"]))
+    values = page.locator(".hydra-words > .hydra-swatch")
+    values.nth(7 + 2).click()
+    word = page.locator(".hydra-words button").nth(2)
+    expect(word).to_have_attribute("aria-pressed", "true")
+    expect(word).to_be_focused()
+
+
+@browser
 def test_arrows_by_hand_and_by_slider(widget_page):
     page = widget_page(SentenceWidget(controls=["arrows"]))
     picture = page.locator(".hydra-plane")
@@ -625,6 +635,13 @@ def test_arrows_by_hand_and_by_slider(widget_page):
     )
     along = 6.6 / 10.4
     assert shadow == pytest.approx([2.1, -0.3, along * 3.2, along * 0.4])
+    back = page.locator(".hydra-plane line.hydra-faint").first
+    assert [float(back.get_attribute(at)) for at in ("x2", "y2")] == [0, 0]
+    page.locator("select").select_option("0")  # “the” points against the query of “it”
+    foot = page.locator(".hydra-shadow")
+    for at in ("x2", "y2"):
+        assert back.get_attribute(at) == foot.get_attribute(at) != "0"
+    page.locator("select").select_option("query")
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
     page.locator(".hydra-words button").nth(1).hover()

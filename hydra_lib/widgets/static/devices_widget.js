@@ -26,7 +26,7 @@ function render({ model, el: root }) {
     d_model: "d_model", n_heads: "n_heads", T: "T", bandwidth: "GB/s", rate: "TFLOP/s",
   }).map(([trait, label]) => [trait, field(label, (text) => read(label, text, limits[trait]), set(trait))]);
 
-  const problem = el("p", { class: "hydra-problem", role: "alert" });
+  const problem = el("p", { class: "hydra-problem hydra-misfit", role: "alert" });
   const caption = el("figcaption");
   const machines = el("div", { class: "hydra-machines", "aria-hidden": "true" });
   const sum = el("div", { class: "hydra-sum", "aria-hidden": "true" });
@@ -140,7 +140,8 @@ function speedup(choose) {
   const draw = (points, chosen) => {
     const most = points.at(-1).ranks;
     const across = { low: 1, high: Math.max(2, most), log: true };
-    const up = { low: Math.min(0.9, ...points.map((p) => p.times)), high: across.high, log: true };
+    // By whole decades, or a link that becomes slower would move the axis and not the curve.
+    const up = { low: 10 ** Math.min(-1, Math.floor(Math.log10(Math.min(...points.map((p) => p.times))))), high: across.high, log: true };
     const [x, y] = [scale(across, LEFT, RIGHT), scale(up, BOTTOM, TOP)];
     stops = points.map((p) => ({ ranks: p.ranks, at: x(p.ranks) }));
     drawn.replaceChildren(
@@ -159,7 +160,7 @@ function speedup(choose) {
 
 /** What a reader may type: the numbers that the class takes. */
 function read(label, text, { min, max, integer }) {
-  const value = text.trim() === "" ? NaN : Number(text);
+  const value = text.trim() === "" ? NaN : Number(text.replace(/(?<=\d),(?=\d{3}(\D|$))/g, "")); // as it is shown
   if (!(value >= min && value <= max) || (integer && !Number.isInteger(value))) {
     throw new Error(`expected ${integer ? "an integer" : "a number"} from ${min} to ${grouped(max)}, `
       + `got ${text.trim() || "nothing"}`);

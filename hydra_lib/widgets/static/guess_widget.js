@@ -19,9 +19,14 @@ function render({ model, el: root }) {
   const button = el("button", { type: "button", onclick: () => update(model, { looked: !model.get("looked") }) });
   // A mark that stands where it began says nothing, unless a hand has put it back there.
   const moved = new Set();
+  let [guessed, guessedAt] = [model.get("guesses"), model.get("T")]; // and not for another length
   const rows = kernels.map((kernel, i) => {
     const input = el("input", {
       type: "range", min: low, max: high, step: 0.05, "data-lm-suppress-shortcuts": "true",
+      onclick: () => { // on a mark that stays where it is, it says that it belongs there
+        moved.add(i);
+        draw();
+      },
       oninput: () => moved.add(i) && update(model, {
         guesses: model.get("guesses").map((one, j) => (j === i ? Number((10 ** input.valueAsNumber).toPrecision(3)) : one)),
       }),
@@ -43,17 +48,18 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
   const board = el("div", { class: "hydra-guesses-made", style: `--decades:${decades.length - 1};--one:${at(1)}%` },
     ...rows.map((row) => row.root), unit, axis);
+  const prompt = el("span", {}, "Drag each mark to your guess.");
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-picker" }, lengths.root),
-    el("p", { class: "hydra-note" }, `How many times as long as ${reference} does each take? Drag each mark to your guess.`),
+    lengths.root,
+    el("p", { class: "hydra-note" }, `How many times as long as ${reference} does each take? `, prompt),
     board,
     el("div", { class: "hydra-buttons" }, button),
     summary,
     el("p", { class: "hydra-note hydra-apart" }, model.get("about")),
   );
 
-  return follow(model, ["guesses", "T", "looked"], () => {
+  function draw() {
     const looked = model.get("looked");
     const T = model.get("T");
     lengths.set(String(T));
@@ -61,7 +67,10 @@ function render({ model, el: root }) {
     board.classList.toggle("hydra-covered", !looked);
     const known = factors.map(({ times }) => times[T] ?? null);
     const guesses = model.get("guesses");
-    const bets = guesses.map((guess, i) => guess !== 1 || moved.has(i));
+    if (!looked || guesses !== guessed) [guessed, guessedAt] = [guesses, T];
+    const made = guesses.map((guess, i) => guess !== 1 || moved.has(i));
+    const bets = made.map((one) => one && T === guessedAt);
+    prompt.classList.toggle("hydra-away", looked);
     rows.forEach(({ input, truth, said, guess }, i) => {
       input.value = Math.log10(guesses[i]);
       input.setAttribute("aria-valuetext", bets[i] ? `${short(guesses[i])} as long` : "no guess yet");
@@ -75,13 +84,15 @@ function render({ model, el: root }) {
       said.textContent = known[i] === null ? "not run" : looked ? `${three(known[i])} ×` : bets[i] ? short(guesses[i]) : "?";
       guess.textContent = looked && bets[i] && known[i] !== null ? ` you: ${short(guesses[i])}` : "";
     });
-    summary.textContent = looked ? told(kernels, known, guesses.map((guess, i) => (bets[i] ? guess : null)), reference, T)
+    const elsewhere = made.includes(true) && T !== guessedAt ? `Your guesses were for T = ${guessedAt.toLocaleString("en")}.` : "";
+    summary.textContent = looked ? told(kernels, known, guesses.map((guess, i) => (bets[i] ? guess : null)), reference, T, elsewhere)
       : "Covered: the measured times. All of these compute the same numbers from the same q, k and v.";
-  });
+  }
+  return follow(model, ["guesses", "T", "looked"], draw);
 }
 
 /** What was measured, and which guess is farthest from it, both ways by their ratio. */
-function told(kernels, known, guesses, reference, T) {
+function told(kernels, known, guesses, reference, T, elsewhere) {
   const shown = kernels.map((kernel, i) => ({ kernel, factor: known[i], guess: guesses[i] }))
     .filter(({ factor }) => factor !== null);
   const [slowest, fastest] = [-1, 1].map((way) =>
@@ -90,7 +101,7 @@ function told(kernels, known, guesses, reference, T) {
   const worst = shown.reduce((best, one) => (off(one) > off(best) ? one : best));
   return `At T = ${T.toLocaleString("en")}, ${slowest.kernel}: ${three(slowest.factor)} times as long as `
     + reference + (fastest === slowest ? ". " : `; ${fastest.kernel}: ${three(fastest.factor)} times. `)
-    + (worst.guess === null ? "No mark has been moved yet."
+    + (worst.guess === null ? elsewhere || "No mark has been moved yet."
       : `Farthest off is the guess for ${worst.kernel}, by a factor of ${three(off(worst))}.`);
 }
 

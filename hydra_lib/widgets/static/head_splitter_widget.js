@@ -23,7 +23,7 @@ function render({ model, el: root }) {
     if (name) update(model, { d_model: PRESETS[name][0], n_heads: PRESETS[name][1] });
   });
 
-  const problem = el("p", { class: "hydra-problem", role: "alert" });
+  const problem = el("p", { class: "hydra-problem hydra-misfit", role: "alert" });
   const caption = el("figcaption");
   const bar = el("div", { class: "hydra-heads", "aria-hidden": "true" });
   const steps = table(`Shapes in five steps, B = ${B} and T = ${T}`, 5, 2, (i) =>

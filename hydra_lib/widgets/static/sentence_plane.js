@@ -46,9 +46,10 @@ export function plane(model, words, values) {
   }));
   // What the dot product measures: how far along the query a key reaches, times the query's length.
   const shadow = svg("line", { class: "hydra-shadow" });
+  const back = svg("line", { class: "hydra-key hydra-faint" }); // the query's line, where a key points against it
   picture.append(
     svg("line", { x1: -REACH, x2: REACH, class: "hydra-axle" }), svg("line", { y1: -REACH, y2: REACH, class: "hydra-axle" }),
-    shadow, ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
+    shadow, back, ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
   );
   const forbidden = (j) => model.get("causal") && j > word;
   /** The score that an arrow is turned for: of the chosen key, or of the one that the query meets best. */
@@ -59,6 +60,7 @@ export function plane(model, words, values) {
     const best = Math.max(...scores.filter((_, at) => !forbidden(at)));
     const j = chosen === "query" ? scores.indexOf(best) : Number(chosen);
     const along = scores[j] / (dot(query, query) || 1);
+    put(back, { x2: Math.min(0, along) * query[0], y2: -Math.min(0, along) * query[1] });
     put(shadow, { x1: keys[j][0], y1: -keys[j][1], x2: along * query[0], y2: -along * query[1] });
     const [[a, b], [c, d]] = [query, keys[j]].map((arrow) => arrow.map((x) => (x < 0 ? `(${brief(x)})` : brief(x))));
     return `Score of ${words[word]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `
@@ -102,10 +104,11 @@ export function plane(model, words, values) {
   /** Where a name may stand: beyond the tip, where no other arrow of this direction has its name; else beside it. */
   function around([x, y], half) {
     const beside = 0.4 + half;
+    const over = Math.min(Math.max(x, half + 0.15 - REACH), REACH - half - 0.15); // or below, within the frame
     // So far that the name stands clear of the tip, above, below or aside of it.
     const beyond = Math.min(beside / Math.abs(x), 0.6 / Math.abs(y));
     const spots = [Number.isFinite(beyond) ? [x * (1 + beyond), y * (1 + beyond)] : [beside, 0],
-      [x, y + 0.65], [x, y - 0.65], [x + beside, y], [x - beside, y], [x, y + 1.4], [x, y - 1.4]];
+      [over, y + 0.65], [over, y - 0.65], [x + beside, y], [x - beside, y], [over, y + 1.4], [over, y - 1.4]];
     return spots.filter((spot) => Math.abs(spot[0]) <= REACH - half - 0.15 && Math.abs(spot[1]) <= REACH - 0.3
       && (Math.abs(spot[0] - x) >= half || Math.abs(spot[1] - y) >= 0.5));
   }

@@ -80,6 +80,8 @@ function render({ model, el: root }) {
   cast(buttons, (i) => point(i, null));
   cast(outputs, (i) => point(i, null));
   outputs.forEach((item, i) => item.addEventListener("click", () => pick(i)));
+  // A finger lights what it touches; a mouse lights what it is over, and presses to choose.
+  if (!mixing) paints.forEach((item, j) => item.addEventListener("click", ({ pointerType }) => pointerType !== "touch" && pick(j)));
   for (const items of [paints, shares, scores]) items.forEach(light);
   const line = el("div", { class: "hydra-words", role: "group", "aria-label": "The sentence: arrow keys go from word to word" },
     el("span", { class: "hydra-label" }, "output"), ...outputs,
