@@ -335,7 +335,7 @@ def test_a_word_is_dragged_to_its_score(widget_page, width):
         assert rows(page) == expected_rows(scores, 1)
         expect_picture(page, scores, 1)
     # Its line leads from the lowest place of its middle to the highest.
-    line = page.locator(".hydra-track").last.bounding_box()
+    line = page.locator(".hydra-rail").last.bounding_box()
     assert middle(discs.nth(6))[1] == pytest.approx(line["y"], abs=3)
     assert line["height"] == pytest.approx(16 * 9, abs=1)
     x, y = middle(discs.nth(0))

@@ -404,7 +404,7 @@ def told(text, layer, head, t, weights, now, whole, off):
             again = n > 0 and first[n - 1][1] == i
             parts.append(", at " if again else f"{begin}{text[i]}{verb}")
             parts.append(f"{text[j]} ({', '.join(heads)})")
-        said.append(f"In layer {layer - 1} {''.join(parts)}.")
+        said.append(f"In layer {layer - 1}, {''.join(parts)}.")
     return said
 
 

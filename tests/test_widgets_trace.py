@@ -529,7 +529,7 @@ def test_words_stand_at_their_rows_and_columns(widget_page):
 def test_the_line_of_code_makes_the_table(widget_page, mask, temperature):
     """It is Python, and run with these q, k, v and mask it gives what the tables show."""
     page = widget_page(TraceWidget(Q, K, V, mask, temperature=temperature))
-    code = page.locator(".hydra-code")
+    code = page.locator(".hydra-python")
     place = {"q": torch.tensor(Q), "k": torch.tensor(K), "v": torch.tensor(V)}
     place |= {"sqrt": math.sqrt, "inf": math.inf, "Infinity": math.inf}
     place["mask"] = None if mask is None else torch.as_tensor(mask)

@@ -127,7 +127,7 @@ function render({ model, el: root }) {
   const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
     aimed, mix, aim,
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" },
-      ...words.map((_, j) => line(100 * j + 50, ARCS + RADIUS, 100 * j + 50, ARCS + RADIUS - height(most), "hydra-track")), ...paths.flat()),
+      ...words.map((_, j) => line(100 * j + 50, ARCS + RADIUS, 100 * j + 50, ARCS + RADIUS - height(most), "hydra-rail")), ...paths.flat()),
     ...discs, ...words.map((word) => el("span", {}, word)),
     el("span", { class: "hydra-label" }, "height: the score, to be dragged; bar: where the next step pushes it"));
 

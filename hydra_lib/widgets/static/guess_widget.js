@@ -52,7 +52,7 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     lengths.root,
-    el("p", { class: "hydra-note" }, `How many times as long as ${reference} does each take? `, prompt),
+    el("p", { class: "hydra-note hydra-apart" }, `How many times as long as ${reference} does each take? `, prompt),
     board,
     el("div", { class: "hydra-buttons" }, button),
     summary,

@@ -503,7 +503,7 @@ function before({ weights }, layer, row, position, gone) {
 }
 
 function looked(text, layer, first) {
-  return sentence(`In layer ${layer} `, ...first.flatMap(({ from, to, heads }, n) => [
+  return sentence(`In layer ${layer}, `, ...first.flatMap(({ from, to, heads }, n) => [
     ...(to === first[n - 1]?.to ? [", at "] : [n ? "; " : "", sign(text[to]), n ? " at " : " had looked at "]),
     sign(text[from]), ` (${heads.join(", ")})`]), ".");
 }
