@@ -86,7 +86,7 @@ function render({ model, el: root }) {
     picker.root, tally,
     ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
     el("div", { class: "hydra-typing" }, typed.root,
-      el("p", { class: "hydra-note" }, "For instance abcab, k(lm) or Cab*: what follows the last symbol?")),
+      el("p", { class: "hydra-note" }, "For instance abcab, k(lm) or Cab*: what follows the last symbol? No word follows itself.")),
     el("details", {}, el("summary", {}, "All weights of this head, and what may come next"),
       el("div", { class: "hydra-panels" },
         map.root,
