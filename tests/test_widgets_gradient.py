@@ -247,6 +247,29 @@ def test_drag_teach_and_saturate(widget_page):
     assert rows(page) == expected_rows(scores, 2)
     expect_picture(page, scores, 2)
     page.wait_for_url("**#gradient.scores=*&gradient.target=2")
+    begin = page.get_by_role("group", name="Begin", exact=True)
+    begin.get_by_role("button", name="sure of “slept”").click()
+    drawn(page)
+    scores = torch.tensor([0.0, 0, 8, 0, 0, 0, 0], dtype=torch.float64)
+    assert rows(page) == expected_rows(scores, 2)
+
+
+@browser
+def test_bars_below_the_numbers_go_to_their_side(widget_page):
+    page = widget_page(GradientWidget())
+    p, _, _, push = by_the_library(torch.zeros(7).double(), VALUES, VALUES[1])
+    pull = push / p
+    found = page.locator("td.hydra-signed").evaluate_all(
+        """all => all.map((one) => ["--from", "--to"].map((name) =>
+            parseFloat(one.style.getPropertyValue(name))))"""
+    )
+    for j in range(7):
+        for value, most, (start, end) in (
+            (pull[j], FURTHEST, found[2 * j]),
+            (push[j], MOST_PUSH, found[2 * j + 1]),
+        ):
+            tip = 50 + 50 * value.item() / most
+            assert (start, end) == pytest.approx(sorted((50, tip)), abs=1e-3)
 
 
 @browser
