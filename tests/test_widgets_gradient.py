@@ -268,7 +268,7 @@ def test_bars_below_the_numbers_go_to_their_side(widget_page):
             (pull[j], FURTHEST, found[2 * j]),
             (push[j], MOST_PUSH, found[2 * j + 1]),
         ):
-            tip = 50 + 50 * value.item() / most
+            tip = 50 + 50 * float(value / most)
             assert (start, end) == pytest.approx(sorted((50, tip)), abs=1e-3)
 
 
@@ -321,6 +321,22 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
     page.get_by_role("button", name="run", exact=True).click()
     expect(page.locator(".hydra-summary")).to_contain_text("Loss 0.00")
     expect(page.get_by_role("button", name="run", exact=True)).to_be_visible()
+
+
+@browser
+def test_a_run_that_is_stopped_keeps_its_steps_in_sight(widget_page):
+    page = widget_page(GradientWidget(target=6, scores=[0, 0, 8, 0, 0, 0, 0]))
+    page.emulate_media(reduced_motion="no-preference")
+    page.get_by_role("button", name="run").click()
+    taken = """document.querySelector(".hydra-taken").getAttribute("points").split(" ").length"""
+    page.wait_for_function(f"{taken} > 20")
+    page.get_by_role("button", name="stop").click()
+    for _ in range(3):
+        drawn(page)
+    stopped = page.evaluate(taken)
+    assert stopped > 20
+    drawn(page)
+    assert page.evaluate(taken) == stopped
 
 
 @browser

@@ -31,8 +31,16 @@ ROWS = [
 ]
 
 
+NONE = [None, None]
+
+
 def made(**settings):
     return GuessWidget(ROWS, "a machine, one day", **settings)
+
+
+def guessed(*row, T):
+    """These guesses at one length and none at the others."""
+    return [list(row) if one == T else NONE for one in (16, 64, 1024)]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +78,11 @@ def made(**settings):
             ValueError,
             "ratios must lie between 0.0001 and 10, got 11",
         ),
-        (lambda: made(guesses=[1.0]), SettingError, "guesses must be 2 factors, got 1"),
+        (
+            lambda: made(guesses=[[1.0]]),
+            SettingError,
+            "guesses must be (3, 2) factors, got (1, 1)",
+        ),
         (
             lambda: made(T=32),
             SettingError,
@@ -88,7 +100,7 @@ def test_a_factor_is_one_over_the_ratio_of_the_record():
         {"kernel": "loops", "times": {"16": 400.0, "64": 2000.0}},
         {"kernel": "fused", "times": {"16": 0.8, "64": 0.25, "1024": 0.2}},
     ]
-    assert (made().guesses, made().T, made().looked) == ([1.0, 1.0], 16, False)
+    assert (made().guesses, made().T, made().looked) == ([NONE] * 3, 16, False)
     rows = [r for r in group(record("ladder"), "ladder") if r["pass"] == "forward"]
     widget = GuessWidget(rows, "")
     times = {one["kernel"]: one["times"] for one in widget.factors}
@@ -117,7 +129,7 @@ def share(factor):
 @browser
 @pytest.mark.parametrize("width", [1280, 360])
 def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, width):
-    page = widget_page(made(T=64, guesses=[30, 0.5]), width=width)
+    page = widget_page(made(T=64, guesses=guessed(30, 0.5, T=64)), width=width)
     expect_rows(page, ("30 ×", ""), ("0.5 ×", ""))
     expect(page.locator(".hydra-truth:visible")).to_have_count(0)
     expect(page.locator(".hydra-summary")).to_have_text(
@@ -136,7 +148,7 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
     # Another length was not what the guesses were for.
     page.get_by_role("radio", name="16", exact=True).click()
     expect(page.locator(".hydra-guess small")).to_have_text([""] * 3)
-    expect(page.locator(".hydra-summary")).to_contain_text("Your guesses were for T = 64.")
+    expect(page.locator(".hydra-summary")).to_contain_text("You made no guess for this length.")
     page.get_by_role("radio", name="64", exact=True).click()
     expect(page.locator(".hydra-summary")).to_contain_text("Farthest off is the guess for loops")
     axis = page.locator(".hydra-decades span")
@@ -155,7 +167,7 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
 @browser
 @pytest.mark.parametrize("width", [1280, 360])
 def test_bars_and_marks_stand_on_one_scale(widget_page, width):
-    page = widget_page(made(T=64, guesses=[2000, 0.25], looked=True), width=width)
+    page = widget_page(made(T=64, guesses=guessed(2000, 0.25, T=64), looked=True), width=width)
     found = page.evaluate("""[...document.querySelectorAll(".hydra-guess")].map((row) => {
         const track = row.querySelector(".hydra-track").getBoundingClientRect();
         const truth = row.querySelector(".hydra-truth");
@@ -209,7 +221,9 @@ def test_guesses_by_mouse_and_by_keys(widget_page):
     loops.focus()
     press(page, "Home")
     expect_rows(page, ("0.1 ×", ""), ("8,910 ×", ""))
-    page.wait_for_url("**#guess.guesses=%5B0.1%2C8910%5D")
+    page.wait_for_url(
+        "**#guess.guesses=%5B%5B0.1%2C8910%5D%2C%5Bnull%2Cnull%5D%2C%5Bnull%2Cnull%5D%5D"
+    )
     page.reload()
     page.wait_for_selector("[data-ready=guess]")
     expect_rows(page, ("0.1 ×", ""), ("8,910 ×", ""))
@@ -233,7 +247,8 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
     expect(page.get_by_role("slider", name="loops")).to_have_count(0)  # nothing to guess
     expect(page.locator(".hydra-truth:visible")).to_have_count(1)
     expect(page.locator(".hydra-summary")).to_have_text(
-        "At T = 1,024, fused: 0.200 times as long as all at once. No mark has been moved yet."
+        "At T = 1,024, fused: 0.200 times as long as all at once. "
+        "You made no guess for this length."
     )
     # What is in sight stays so at another length: only then can the two be compared.
     page.get_by_role("radio", name="64", exact=True).click()
@@ -271,9 +286,11 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
     for asked in [
         "T=32",
         "T=1.5",
-        "guesses=[1]",
-        "guesses=[1,20000]",
-        "guesses=[1,0]",
+        "guesses=[1,1]",
+        "guesses=[[1,1]]",
+        "guesses=[[1],[1],[1]]",
+        "guesses=[[1,20000],[1,1],[1,1]]",
+        "guesses=[[1,0],[1,1],[1,1]]",
         "looked=1",
         "factors={}",
     ]:
@@ -284,7 +301,10 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
 
 @browser
 def test_links(widget_page):
-    page = widget_page(made(), fragment="#guess.T=64&guess.looked=true&guess.guesses=[100,0.2]")
+    page = widget_page(
+        made(),
+        fragment="#guess.T=64&guess.looked=true&guess.guesses=[[null,null],[100,0.2],[null,null]]",
+    )
     expect_rows(page, ("2,000 ×", " you: 100 ×"), ("0.250 ×", " you: 0.2 ×"))
     follow(page, "#guess.T=1024")
     expect_rows(page, ("not run", ""), ("?", ""))  # nothing of the link before

@@ -541,7 +541,7 @@ ARCS = """(svg) => {
     const ends = (path) => [0, path.getTotalLength()].map((at) => path.getPointAtLength(at));
     const all = (kind) => [...svg.querySelectorAll(kind)].map((path) =>
         [...ends(path).flatMap(({x, y}) => [x, y]), Number(path.getAttribute("stroke-width"))]);
-    return [places, all("path:not(.hydra-first)"), all(".hydra-first"),
+    return [places, all("path:not(.hydra-prior)"), all(".hydra-prior"),
         [...svg.querySelectorAll("text")].map((one) => one.textContent)];
 }"""
 
@@ -549,8 +549,8 @@ ARCS = """(svg) => {
 def expect_arcs(view, row, position, first):
     """One from each symbol that is taken from, as wide as its weight; below, what came before."""
     taken = [j for j in range(position) if row[j] >= 0.05]
-    expect(view.locator(".hydra-looks path:not(.hydra-first)")).to_have_count(len(taken))
-    expect(view.locator(".hydra-first")).to_have_count(len(first))
+    expect(view.locator(".hydra-looks path:not(.hydra-prior)")).to_have_count(len(taken))
+    expect(view.locator(".hydra-prior")).to_have_count(len(first))
     places, arcs, below, names = view.locator(".hydra-looks").evaluate(ARCS)
     x, top, _ = places[position]
     for j, arc in zip(taken, arcs, strict=True):
@@ -561,8 +561,13 @@ def expect_arcs(view, row, position, first):
         (key_x, key_top, key_bottom), (to_x, to_top, _) = places[j], places[i]
         end = key_bottom if key_top == to_top else to_top
         assert arc[:4] == pytest.approx([key_x, key_bottom, to_x, end], abs=0.6)
-    one_line = places[0][1] == places[-1][1]
-    assert names == [" ".join(heads) for *_, heads in first if one_line]
+    expected, taken = [], []
+    for j, i, heads in first if places[0][1] == places[-1][1] else []:  # in one line
+        name, x = " ".join(heads), (places[j][0] + places[i][0]) / 2
+        if all(abs(x - other) > 4 * len(name) + half for other, half in taken):  # with room
+            expected.append(name)
+            taken.append((x, 4 * len(name)))
+    assert names == expected
 
 
 def expect_in_small(view, heads, position):
@@ -986,3 +991,14 @@ def test_on_a_phone_the_letters_stay_in_sight(widget_page):
     typed.fill("^" + "ab" * 20)
     expect(letters).not_to_have_class(re.compile("hydra-brief"))
     expect(letters).to_have_css("position", "relative")
+    # At 400 % of a desktop there is room for nothing else, and on a phone nothing lies under them.
+    page.set_viewport_size({"width": 320, "height": 256})
+    typed.fill("^Aab*Aa")
+    expect(letters).to_have_css("position", "relative")
+    page.set_viewport_size({"width": 360, "height": 740})
+    typed.focus()
+    for _ in range(7):
+        page.keyboard.press("Shift+Tab")
+        focus = page.locator(":focus").bounding_box()
+        box = letters.bounding_box()
+        assert focus["y"] >= box["y"] + box["height"]

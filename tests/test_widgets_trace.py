@@ -531,7 +531,7 @@ def test_the_line_of_code_makes_the_table(widget_page, mask, temperature):
     page = widget_page(TraceWidget(Q, K, V, mask, temperature=temperature))
     code = page.locator(".hydra-python")
     place = {"q": torch.tensor(Q), "k": torch.tensor(K), "v": torch.tensor(V)}
-    place |= {"sqrt": math.sqrt, "inf": math.inf, "Infinity": math.inf}
+    place |= {"sqrt": math.sqrt, "inf": math.inf}
     place["mask"] = None if mask is None else torch.as_tensor(mask)
     steps = attention.trace(*(place[x] for x in "qkv"), place["mask"], temperature=temperature)
     for name in ORDER:

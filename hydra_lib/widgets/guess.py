@@ -11,7 +11,7 @@ from hydra_lib.widgets._bundle import bundle
 __all__ = ["GuessWidget"]
 
 LEAST, MOST = 0.1, 10_000  # the ends of the axis of factors
-ROWS = 12
+ROWS, LENGTHS = 12, 24
 
 
 class GuessWidget(Widget):
@@ -21,8 +21,9 @@ class GuessWidget(Widget):
     with one ``reference``; a kernel is shown at every length T at which it was measured, at
     1 / ratio. ``about`` is the line under them that says where they were measured.
 
-    ``guesses`` are factors from 0.1 to 10,000, one for each kernel but the reference, in the order
-    of the rows; ``T`` is the length; ``looked`` whether what was measured is shown.
+    ``guesses`` are factors from 0.1 to 10,000, None where none was made: a row for each length,
+    the shortest first, with one for each kernel but the reference, in the order of the rows. ``T``
+    is the length, ``looked`` whether what was measured is shown.
 
     Raises TypeError for rows that are no list of rows; ValueError for rows without a reference or
     with two, without a kernel, T or ratio, for two rows of one kernel and length, for a factor
@@ -31,7 +32,7 @@ class GuessWidget(Widget):
 
     _esm = bundle("guess_widget.js")
     name = Text("guess").tag(sync=True)
-    guesses = Setting([1.0], low=LEAST, high=MOST, shape=(ROWS,))
+    guesses = Setting([[None]], low=LEAST, high=MOST, options=(None,), shape=(LENGTHS, ROWS))
     T = Setting(1, low=1, high=2**53, whole=True)
     looked = Setting(False, options=(False, True))
 
@@ -64,17 +65,25 @@ class GuessWidget(Widget):
         if outside:
             ends = f"{1 / MOST:g} and {1 / LEAST:g}"
             raise ValueError(f"ratios must lie between {ends}, got {1 / outside[0]:.3g}")
-        start: dict[str, Any] = {"guesses": [1.0] * len(factors), "T": paired[0]["T"]}
+        none = [[None] * len(factors) for _ in lengths(factors)]
+        start: dict[str, Any] = {"guesses": none, "T": paired[0]["T"]}
         given = {"about": about, "reference": references[0], "factors": factors}
         super().__init__(**given | start | traits)
 
     @traitlets.validate("guesses", "T")
     def _check_setting(self, proposal):
         name, value = proposal["trait"].name, proposal["value"]
-        if name == "guesses" and len(value) != len(self.factors):
-            raise SettingError(f"guesses must be {len(self.factors)} factors, got {len(value)}")
-        lengths = {int(T) for one in self.factors for T in one["times"]}
-        if name == "T" and value not in lengths:
-            known = ", ".join(map(str, sorted(lengths)))
-            raise SettingError(f"T must be one of those measured ({known}), got {value!r}")
+        known = lengths(self.factors)
+        if name == "guesses":
+            size, got = (len(known), len(self.factors)), (len(value), len(value[0]))
+            if got != size:
+                raise SettingError(f"guesses must be {size} factors, got {got}")
+        if name == "T" and value not in known:
+            measured = ", ".join(map(str, known))
+            raise SettingError(f"T must be one of those measured ({measured}), got {value!r}")
         return value
+
+
+def lengths(factors: list[dict]) -> list[int]:
+    """All lengths at which any kernel was measured, in order."""
+    return sorted({int(T) for one in factors for T in one["times"]})

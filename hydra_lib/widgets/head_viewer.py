@@ -18,14 +18,15 @@ LONGEST = 48  # what the model was trained on
 INDEX = {"low": 0, "high": 99, "whole": True}
 MOST_HEADS = 100 * 100
 NAMED = [role for role in ROLES if "," not in role]  # hard cases are no role
-DOCUMENT = "^ArCdogs(cat)s*Cdo"  # each question once, in words that can be told apart
+DOCUMENT = "^ArCdogs(cat)s*Cdo"  # every kind of question, in words one can read
 
 
 class HeadViewerWidget(Widget):
     """Choose a head and a symbol of a document: where the head looks, and what the model says next.
 
     Where a head of a later layer gives half of its attention or more to one symbol, dashed arcs
-    below show where heads of the layer before had looked, from this symbol and from the asking one.
+    show where heads of the layer before gave half of theirs or more, from this symbol and from the
+    asking one; looks at themselves and at ^ are left out.
 
     ``model`` is a :class:`hydra_lib.toy.model.ToyModel` over the 40 symbols, the stored one unless
     given; the page runs it from its weights in half precision. ``text`` is a document of 2 to 48

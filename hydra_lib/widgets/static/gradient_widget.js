@@ -11,7 +11,7 @@ const ARCS = 220; // height of the arcs' picture, in pixels: of those to a word 
 const UNIT = 9; // and what a word stands higher by for a score that is higher by 1
 const PUSH = 80; // of the largest push, up or down
 const LEARNT = 0.005; // a loss so small leaves little to learn
-const RUN = 400; // steps of a run at most: the slowest row learns in fewer
+const RUN = 400; // steps of a run at most: a row that is sure of a wrong word may need thousands
 const FRAMES = 100; // of a run at least, so that few steps can be followed
 const RADIUS = 22; // of a word's disc, with its margin
 const [BACK, AHEAD] = [100, 200]; // steps of which the loss is drawn
@@ -63,8 +63,11 @@ function render({ model, el: root }) {
   const button = (name, onclick) => el("button", { type: "button", onclick }, name);
   const run = button("run", () => {
     const steps = after(RUN).losses.findIndex((loss) => loss <= LEARNT);
-    if (walking) arrived = undefined; // which ends the walk
-    else if (steps < 0) walk(RUN);
+    if (walking) {
+      cancelAnimationFrame(walking);
+      walking = 0;
+      run.textContent = "run";
+    } else if (steps < 0) walk(RUN);
     else if (steps > 0) walk(steps, Math.ceil(FRAMES / steps));
   });
   const group = (name, ...all) => el("div", { class: "hydra-buttons", role: "group", "aria-label": name },
@@ -111,6 +114,7 @@ function render({ model, el: root }) {
     disc.append(el("i"));
     let grabbed;
     disc.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
       event.preventDefault();
       disc.setPointerCapture(event.pointerId);
       grabbed = { y: event.clientY, score: model.get("scores")[j] };
@@ -129,7 +133,7 @@ function render({ model, el: root }) {
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" },
       ...words.map((_, j) => line(100 * j + 50, ARCS + RADIUS, 100 * j + 50, ARCS + RADIUS - height(most), "hydra-rail")), ...paths.flat()),
     ...discs, ...words.map((word) => el("span", {}, word)),
-    el("span", { class: "hydra-label" }, "height: the score, to be dragged; bar: where the next step pushes it"));
+    el("span", { class: "hydra-label" }, "height: the score, to be dragged; bar: its push, enlarged"));
 
   // One scale for every step, so that a bar that shrinks is a number that shrinks. No pull is longer than the
   // square of the largest distance, D, between two colours. Two words push by p²(1 − p) D², at most 4/27 of it;

@@ -9,33 +9,31 @@ const short = (factor) => `${(factor >= 10 ? Math.round(factor) : Number(factor.
 function render({ model, el: root }) {
   const factors = model.get("factors");
   const kernels = factors.map(({ kernel }) => kernel);
+  const measured = lengthsOf(factors);
   const reference = model.get("reference");
   const { min, max } = model.get("limits").guesses;
   const [low, high] = [min, max].map(Math.log10);
   /** Where a factor stands on the axis, in percent. */
   const at = (factor) => (100 * (Math.log10(factor) - low)) / (high - low);
-  const lengths = pills("Tokens T", lengthsOf(factors).map((T) => [String(T), T.toLocaleString("en")]),
+  const lengths = pills("Tokens T", measured.map((T) => [String(T), T.toLocaleString("en")]),
     (T) => update(model, { T: Number(T) }));
   const button = el("button", { type: "button", onclick: () => update(model, { looked: !model.get("looked") }) });
-  // A mark that stands where it began says nothing, unless a hand has put it back there.
-  const moved = new Set();
-  let [guessed, guessedAt] = [model.get("guesses"), model.get("T")]; // and not for another length
   const rows = kernels.map((kernel, i) => {
+    const guess = () => {
+      const [at, factor] = [measured.indexOf(model.get("T")), Number((10 ** input.valueAsNumber).toPrecision(3))];
+      update(model, {
+        guesses: model.get("guesses").map((row, l) => row.map((old, k) => (l === at && k === i ? factor : old))),
+      });
+    };
     const input = el("input", {
       type: "range", min: low, max: high, step: 0.05, "data-lm-suppress-shortcuts": "true",
-      onclick: () => { // on a mark that stays where it is, it says that it belongs there
-        moved.add(i);
-        draw();
-      },
-      oninput: () => moved.add(i) && update(model, {
-        guesses: model.get("guesses").map((one, j) => (j === i ? Number((10 ** input.valueAsNumber).toPrecision(3)) : one)),
-      }),
+      oninput: guess, onclick: guess, // a press on a mark that stays says that it belongs there
     });
     const truth = el("div", { class: "hydra-truth", "aria-hidden": "true" });
     const said = el("output", {});
-    const guess = el("small", {});
+    const own = el("small", {});
     const label = el("label", {}, el("span", {}, kernel), el("div", { class: "hydra-track" }, truth, input));
-    return { input, truth, said, guess, root: el("div", { class: "hydra-guess" }, label, el("div", {}, said, guess)) };
+    return { input, truth, said, own, root: el("div", { class: "hydra-guess" }, label, el("div", {}, said, own)) };
   });
   const unit = el("div", { class: "hydra-guess", "aria-hidden": "true" },
     el("div", {}, el("span", {}, reference), el("div", { class: "hydra-track" })), el("div", {}, el("output", {}, "1 ×"), el("small")));
@@ -59,40 +57,36 @@ function render({ model, el: root }) {
     el("p", { class: "hydra-note hydra-apart" }, model.get("about")),
   );
 
-  function draw() {
+  return follow(model, ["guesses", "T", "looked"], () => {
     const looked = model.get("looked");
     const T = model.get("T");
     lengths.set(String(T));
     button.textContent = looked ? "cover again" : "look";
     board.classList.toggle("hydra-covered", !looked);
     const known = factors.map(({ times }) => times[T] ?? null);
-    const guesses = model.get("guesses");
-    if (!looked || guesses !== guessed) [guessed, guessedAt] = [guesses, T];
-    const made = guesses.map((guess, i) => guess !== 1 || moved.has(i));
-    const bets = made.map((one) => one && T === guessedAt);
+    const guesses = model.get("guesses")[measured.indexOf(T)];
     prompt.classList.toggle("hydra-away", looked);
-    rows.forEach(({ input, truth, said, guess }, i) => {
-      input.value = Math.log10(guesses[i]);
-      input.setAttribute("aria-valuetext", bets[i] ? `${short(guesses[i])} as long` : "no guess yet");
-      input.hidden = known[i] === null || (looked && !bets[i]);
+    rows.forEach(({ input, truth, said, own }, i) => {
+      const guess = guesses[i];
+      input.value = Math.log10(guess ?? 1);
+      input.setAttribute("aria-valuetext", guess === null ? "no guess yet" : `${short(guess)} as long`);
+      input.hidden = known[i] === null || (looked && guess === null);
       input.disabled = looked || input.hidden; // who has looked guesses no more
       truth.hidden = !looked || known[i] === null;
       if (!truth.hidden) {
         const ends = [at(1), at(known[i])];
         truth.style = `--from:${Math.min(...ends)}%;--to:${Math.max(...ends)}%`;
       }
-      said.textContent = known[i] === null ? "not run" : looked ? `${three(known[i])} ×` : bets[i] ? short(guesses[i]) : "?";
-      guess.textContent = looked && bets[i] && known[i] !== null ? ` you: ${short(guesses[i])}` : "";
+      said.textContent = known[i] === null ? "not run" : looked ? `${three(known[i])} ×` : guess === null ? "?" : short(guess);
+      own.textContent = looked && guess !== null && known[i] !== null ? ` you: ${short(guess)}` : "";
     });
-    const elsewhere = made.includes(true) && T !== guessedAt ? `Your guesses were for T = ${guessedAt.toLocaleString("en")}.` : "";
-    summary.textContent = looked ? told(kernels, known, guesses.map((guess, i) => (bets[i] ? guess : null)), reference, T, elsewhere)
+    summary.textContent = looked ? told(kernels, known, guesses, reference, T)
       : "Covered: the measured times. All of these compute the same numbers from the same q, k and v.";
-  }
-  return follow(model, ["guesses", "T", "looked"], draw);
+  });
 }
 
 /** What was measured, and which guess is farthest from it, both ways by their ratio. */
-function told(kernels, known, guesses, reference, T, elsewhere) {
+function told(kernels, known, guesses, reference, T) {
   const shown = kernels.map((kernel, i) => ({ kernel, factor: known[i], guess: guesses[i] }))
     .filter(({ factor }) => factor !== null);
   const [slowest, fastest] = [-1, 1].map((way) =>
@@ -101,15 +95,16 @@ function told(kernels, known, guesses, reference, T, elsewhere) {
   const worst = shown.reduce((best, one) => (off(one) > off(best) ? one : best));
   return `At T = ${T.toLocaleString("en")}, ${slowest.kernel}: ${three(slowest.factor)} times as long as `
     + reference + (fastest === slowest ? ". " : `; ${fastest.kernel}: ${three(fastest.factor)} times. `)
-    + (worst.guess === null ? elsewhere || "No mark has been moved yet."
+    + (worst.guess === null ? "You made no guess for this length."
       : `Farthest off is the guess for ${worst.kernel}, by a factor of ${three(off(worst))}.`);
 }
 
-/** A link may ask for as many guesses as there are kernels, and for a length that was measured. */
+/** A link may ask for a guess for each length and kernel, and for a length that was measured. */
 function valid(trait, value, state) {
   if (!withinLimits(trait, value, state)) return false;
-  if (trait === "guesses") return value.length === state.factors.length;
-  return trait !== "T" || lengthsOf(state.factors).includes(value);
+  const measured = lengthsOf(state.factors);
+  if (trait === "guesses") return value.length === measured.length && value[0].length === state.factors.length;
+  return trait !== "T" || measured.includes(value);
 }
 
 export default { render, valid };

@@ -1,5 +1,5 @@
 import { withinLimits } from "./limits.js";
-import { annotate, chance, examine, LONGEST, opening, randomDocument, SYMBOLS } from "./toy_language.js";
+import { annotate, chance, examine, opening, randomDocument, SYMBOLS } from "./toy_language.js";
 import { forward, predict, readModel } from "./toy_model.js";
 import {
   checkbox, columnHeads, el, field, follow, heat, put, roving, svg, table, update,
@@ -11,6 +11,7 @@ const ON = -1; // no head is off
 const SHADES = 5; // of a weight in a picture in small
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
 const NOTICED = 0.05; // a weight below is not printed under its symbol
+const LETTER = 8; // width of one in a head's name, about, in pixels
 const RISE = 22; // of an arc's handles above the symbols, in pixels
 const HIGHEST = 64; // of a long one's over the first line, where there is room
 const DRAWN = 27; // symbols of a drawn document: one line of a desktop page, three of a phone
@@ -55,7 +56,7 @@ function render({ model, el: root }) {
     // What is under way is looked at from the symbol before the cursor.
     const before = meant(text).length - text.length + typed.input.selectionStart - 1;
     if (legal.length > 1) show(legal, Math.max(0, Math.min(legal.length - 1, before)));
-    const silent = text.startsWith("^") || [...meant(text)].length <= LONGEST ? "" : ", with the ^ in front";
+    const silent = !text.startsWith("^") && problem.startsWith("text must have") && text ? ", with the ^ in front" : "";
     if (problem) throw new Error(problem + silent);
   }, () => {});
   for (const [name, value] of Object.entries({ spellcheck: false, autocapitalize: "off", autocomplete: "off" })) {
@@ -76,11 +77,11 @@ function render({ model, el: root }) {
   const own = () => model.get("layer") * heads + model.get("head");
   const off = checkbox("switch this head off", (value) => update(model, { off: value ? own() : ON }));
   const guesses = guessTable();
-  const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:1;--narrow:4", "aria-live": "polite" });
+  const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:2;--narrow:4", "aria-live": "polite" });
   const roles = roleTable(Object.keys(scores));
   root.classList.add("hydra", "hydra-learned");
   root.append(
-    el("div", { class: "hydra-asked" }, asked.root, el("div", { class: "hydra-buttons" }, another)),
+    el("div", { class: "hydra-questions" }, asked.root, el("div", { class: "hydra-buttons" }, another)),
     strip.root,
     told, off.root,
     picker.root, tally,
@@ -133,8 +134,8 @@ function render({ model, el: root }) {
     picker.draw(run.weights, T, position, note.answers, layer, head, gone, guessed);
     roles.root.classList.toggle("hydra-away", game.draw(layer, head, guessed, notes.some(({ job }) => job !== "none")));
     asked.draw(notes, note.job);
-    const first = before(run, layer, row, position, gone);
-    strip.draw(row, position, note.answers, first, hovered === undefined, gone === own());
+    const prior = priorLooks(run, layer, row, position, gone);
+    strip.draw(row, position, note.answers, prior, hovered === undefined, gone === own());
     map.draw(`attention of layer ${layer}, head ${head}`, weights, text, notes, position);
     off.input.checked = gone === own();
     off.root.lastChild.textContent = `switch this head off${without && gone !== own() ? `, and ${without} on again` : ""}`;
@@ -147,7 +148,7 @@ function render({ model, el: root }) {
       wanted(text, position, note),
       outcome(text, note, now, without && all, without, without ? lookers(run, position, T, note.answers, gone) : []),
       looks(text, position, note, row, called(layer, head)),
-      ...(first.length ? [looked(text, layer - 1, first)] : []),
+      ...(prior.length ? [toldPrior(text, layer - 1, prior)] : []),
     );
   }
   return follow(model, ["text", "layer", "head", "position", "off", "seed", "guesses"], draw);
@@ -297,7 +298,7 @@ function symbolStrip({ choose, point }) {
   const arcs = svg("svg", { class: "hydra-looks", "aria-hidden": "true" });
   let [buttons, rest] = [[], undefined];
   let places = []; // of the buttons, read when they are laid out and not before
-  let shown = { row: [], position: 0, first: [] };
+  let shown = { row: [], position: 0, prior: [] };
   const observer = new ResizeObserver(() => {
     const { x, y } = root.getBoundingClientRect();
     places = buttons.map((one) => {
@@ -312,17 +313,22 @@ function symbolStrip({ choose, point }) {
     arcs.replaceChildren(...taken.map(([from, w]) => svg("path", {
       d: look(from, to, to.top === places[0].top), "stroke-width": (1 + 9 * w).toFixed(2),
       class: to.top - from.bottom > from.bottom - from.top ? "hydra-across" : "",
-    })), ...(places.length ? shown.first.flatMap(under) : []));
+    })), ...(places.length ? under(shown.prior) : []));
   };
-  /** What was brought to a symbol before it is looked at: below the line, with the heads that brought it. */
-  const under = ({ from, to, heads }) => {
-    const [start, end] = [places[from], places[to]];
-    const level = start.top === end.top;
-    const d = level ? `M${start.x} ${start.bottom}C${start.x} ${start.bottom + RISE} ${end.x} ${start.bottom + RISE} ${end.x} ${start.bottom}`
-      : look(start, end, false);
-    const path = svg("path", { d, class: "hydra-first" });
-    const alone = level && places.at(-1).top === places[0].top; // a line of its own has room for names
-    return alone ? [path, svg("text", { x: (start.x + end.x) / 2, y: start.bottom + RISE + 8 }, heads.join(" "))] : [path];
+  /** Where the layer before had looked: below the line, with the names of its heads where there is room. */
+  const under = (prior) => {
+    const oneLine = places.at(-1).top === places[0].top;
+    const named = []; // the room that names have taken
+    return prior.flatMap(({ from, to, heads }) => {
+      const [start, end] = [places[from], places[to]];
+      const d = start.top === end.top ? `M${start.x} ${start.bottom}C${start.x} ${start.bottom + RISE} ${end.x} ${start.bottom + RISE} ${end.x} ${start.bottom}`
+        : look(start, end, false);
+      const [name, x] = [heads.join(" "), (start.x + end.x) / 2];
+      const half = LETTER * name.length / 2;
+      const free = oneLine && named.every((other) => Math.abs(other.x - x) > half + other.half);
+      if (free) named.push({ x, half });
+      return [svg("path", { d, class: "hydra-prior" }), ...(free ? [svg("text", { x, y: start.bottom + RISE + 8 }, name)] : [])];
+    });
   };
   const prepare = (text) => {
     buttons = [...text].map((symbol, i) => el("button", {
@@ -336,8 +342,8 @@ function symbolStrip({ choose, point }) {
     observer.unobserve(root); // to be told of the new buttons even where the strip keeps its size
     observer.observe(root);
   };
-  const draw = (row, position, answers, first, settled, isOff) => {
-    shown = { row, position, first };
+  const draw = (row, position, answers, prior, settled, isOff) => {
+    shown = { row, position, prior };
     root.classList.toggle("hydra-off", isOff);
     join();
     buttons.forEach((button, j) => {
@@ -484,9 +490,9 @@ function looks(text, position, { job, answers }, row, name) {
   return sentence(`Head ${name} looks at `, ...parts, job === "none" ? "." : `: ${share(mass)} on the answer.`);
 }
 
-/** What the layer below had brought to the two symbols that a head joins: [{from, to, heads}]. To look at
- * oneself or at where every document begins brings nothing that tells one symbol from another. */
-function before({ weights }, layer, row, position, gone) {
+/** Where heads of the layer before had looked from the two symbols that a head joins: [{from, to, heads}].
+ * Not told: looks at oneself, which bring nothing from elsewhere, and at ^, which is the same in every document. */
+function priorLooks({ weights }, layer, row, position, gone) {
   const [key] = best(row.subarray(0, position + 1), 1);
   if (layer === 0 || row[key] < PLAYED) return [];
   const T = row.length;
@@ -502,9 +508,9 @@ function before({ weights }, layer, row, position, gone) {
   });
 }
 
-function looked(text, layer, first) {
-  return sentence(`In layer ${layer}, `, ...first.flatMap(({ from, to, heads }, n) => [
-    ...(to === first[n - 1]?.to ? [", at "] : [n ? "; " : "", sign(text[to]), n ? " at " : " had looked at "]),
+function toldPrior(text, layer, prior) {
+  return sentence(`In layer ${layer}, `, ...prior.flatMap(({ from, to, heads }, n) => [
+    ...(to === prior[n - 1]?.to ? [", at "] : [n ? "; " : "", sign(text[to]), n ? " at " : " had looked at "]),
     sign(text[from]), ` (${heads.join(", ")})`]), ".");
 }
 

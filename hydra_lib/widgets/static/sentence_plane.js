@@ -46,10 +46,10 @@ export function plane(model, words, values) {
   }));
   // What the dot product measures: how far along the query a key reaches, times the query's length.
   const shadow = svg("line", { class: "hydra-shadow" });
-  const back = svg("line", { class: "hydra-key hydra-faint" }); // the query's line, where a key points against it
+  const reach = svg("line", { class: "hydra-key hydra-faint" }); // the query's line as far as the key reaches, which may be beyond it
   picture.append(
     svg("line", { x1: -REACH, x2: REACH, class: "hydra-axle" }), svg("line", { y1: -REACH, y2: REACH, class: "hydra-axle" }),
-    shadow, back, ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
+    shadow, reach, ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
   );
   const forbidden = (j) => model.get("causal") && j > word;
   /** The score that an arrow is turned for: of the chosen key, or of the one that the query meets best. */
@@ -60,7 +60,7 @@ export function plane(model, words, values) {
     const best = Math.max(...scores.filter((_, at) => !forbidden(at)));
     const j = chosen === "query" ? scores.indexOf(best) : Number(chosen);
     const along = scores[j] / (dot(query, query) || 1);
-    put(back, { x2: Math.min(0, along) * query[0], y2: -Math.min(0, along) * query[1] });
+    put(reach, { x2: along * query[0], y2: -along * query[1] });
     put(shadow, { x1: keys[j][0], y1: -keys[j][1], x2: along * query[0], y2: -along * query[1] });
     const [[a, b], [c, d]] = [query, keys[j]].map((arrow) => arrow.map((x) => (x < 0 ? `(${brief(x)})` : brief(x))));
     return `Score of ${words[word]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `

@@ -222,6 +222,7 @@ export function grab(handle, picture, move) {
   // Inside a drawing touch-action is not heeded: a finger on the handle would scroll the page.
   handle.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
   handle.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
     event.preventDefault();
     handle.setPointerCapture(event.pointerId);
   });
