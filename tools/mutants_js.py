@@ -38,6 +38,7 @@ TESTS = {
     "costs.js": ["devices"],
     "explorer_chart.js": ["explorer"],
     "gpu.js": ["gpu_kernels", "your_gpu"],
+    **{f"head_viewer_{part}.js": ["head_viewer"] for part in ("heads", "roles", "strip", "told")},
     "heads.js": ["head_splitter"],
     "kernels.js": ["gpu_kernels", "your_gpu"],
     "levels.js": ["temperature"],
