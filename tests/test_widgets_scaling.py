@@ -331,3 +331,17 @@ def test_tables_stay_where_they_are(widget_page, width):
         seen.add(str(page.evaluate(places)))
         slider.press("ArrowRight")
     assert len(seen) == 1
+
+
+@browser
+def test_on_a_phone_both_columns_are_in_sight(widget_page):
+    """The book leaves a widget 328 of 360 pixels."""
+    page = widget_page(ScalingWidget(), width=328 + 16)
+    page.add_style_tag(content="body { font-family: 'DejaVu Sans', Verdana }")  # wide letters
+    panels = page.locator(".hydra-panels")
+    slider = page.get_by_role("slider", name="Width dₖ")
+    slider.press("Home")
+    for _ in range(10):
+        drawn(page)
+        assert panels.evaluate("one => one.scrollWidth <= one.clientWidth")
+        slider.press("ArrowRight")
