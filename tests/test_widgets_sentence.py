@@ -853,7 +853,7 @@ def test_the_name_of_the_query_covers_no_other(widget_page):
                 min(own[side] + own[size], box[side] + box[size]) - max(own[side], box[side])
                 for side, size in (("x", "width"), ("y", "height"))
             ]
-            assert min(over) < 9, (key, name)  # pixels, of what surrounds the letters
+            assert min(over) < 4, (key, name)  # pixels, of what surrounds the letters
 
 
 SHADES = """() => {

@@ -96,7 +96,7 @@ export function plane(model, words, values) {
         Math.max(Math.abs(spot[0] - at[0]) - half - wide, Math.abs(spot[1] - at[1]) - tall)));
       const [right, up] = vector === "query"
         ? spots.find((spot) => free(spot) > 0) ?? spots.reduce((best, spot) => (free(spot) > free(best) ? spot : best)) : spots[0];
-      taken.push({ at: [right, up], wide: half, tall: 0.58 }, { at: arrow, wide: 0.2, tall: 0.5 });
+      taken.push({ at: [right, up], wide: half, tall: 0.7 }, { at: arrow, wide: 0.2, tall: 0.5 });
       name.setAttribute("x", right.toFixed(2));
       name.setAttribute("y", (-up).toFixed(2));
     }
@@ -104,11 +104,13 @@ export function plane(model, words, values) {
   /** Where a name may stand: beyond the tip, where no other arrow of this direction has its name; else beside it. */
   function around([x, y], half) {
     const beside = 0.4 + half;
-    const over = Math.min(Math.max(x, half + 0.15 - REACH), REACH - half - 0.15); // or below, within the frame
     // So far that the name stands clear of the tip, above, below or aside of it.
     const beyond = Math.min(beside / Math.abs(x), 0.6 / Math.abs(y));
-    const spots = [Number.isFinite(beyond) ? [x * (1 + beyond), y * (1 + beyond)] : [beside, 0],
-      [over, y + 0.65], [over, y - 0.65], [x + beside, y], [x - beside, y], [over, y + 1.4], [over, y - 1.4]];
+    const near = [0, 0.3, 0.65, 1.4].flatMap((up) => [0, beside / 2, beside].flatMap((right) =>
+      [[right, up], [-right, up], [right, -up], [-right, -up]]))
+      .sort((a, b) => Math.hypot(...a) - Math.hypot(...b))
+      .map(([right, up]) => [Math.min(Math.max(x + right, half + 0.15 - REACH), REACH - half - 0.15), y + up]);
+    const spots = [Number.isFinite(beyond) ? [x * (1 + beyond), y * (1 + beyond)] : [beside, 0], ...near];
     return spots.filter((spot) => Math.abs(spot[0]) <= REACH - half - 0.15 && Math.abs(spot[1]) <= REACH - 0.3
       && (Math.abs(spot[0] - x) >= half || Math.abs(spot[1] - y) >= 0.5));
   }
