@@ -129,6 +129,18 @@ def test_a_slower_link_bends_the_curve_and_not_its_axis(widget_page):
         assert ticks.all_text_contents() == before
         assert float(dot.get_attribute("cy")) > high  # lower in the picture
         high = float(dot.get_attribute("cy"))
+    # Slower still, and the axis goes on by a decade at a time.
+    axes = set()
+    for _ in range(35):
+        press(page, "ArrowLeft")
+        axes.add(
+            str(
+                page.locator(".hydra-plot .hydra-grid").evaluate_all(
+                    "all => all.map((one) => one.getAttribute('y1'))"
+                )
+            )
+        )
+    assert 1 < len(axes) <= 5
 
 
 @browser
