@@ -308,16 +308,7 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
     for _ in range(5):
         drawn(page)
     expect(page.locator("td.hydra-bar")).to_have_text(["0.143"] * 7)
-    # So does the same button; and what runs on arrives.
-    label = page.locator(".hydra-taught .hydra-label").first
-    page.get_by_role("button", name="run", exact=True).click()
-    page.get_by_role("button", name="stop", exact=True).click()
-    expect(page.get_by_role("button", name="run", exact=True)).to_be_visible()
-    stopped = label.text_content()
-    drawn(page)
-    expect(label).to_have_text(stopped)
-    losses, _ = descended(torch.zeros(7, dtype=torch.float64), 6, 100)
-    assert losses[99] < 0.005 < float(stopped.split()[-1])
+    # What runs on arrives.
     page.get_by_role("button", name="run", exact=True).click()
     expect(page.locator(".hydra-summary")).to_contain_text("Loss 0.00")
     expect(page.get_by_role("button", name="run", exact=True)).to_be_visible()
@@ -331,11 +322,11 @@ def test_a_run_that_is_stopped_keeps_its_steps_in_sight(widget_page):
     taken = """document.querySelector(".hydra-taken").getAttribute("points").split(" ").length"""
     page.wait_for_function(f"{taken} > 20")
     page.get_by_role("button", name="stop").click()
-    for _ in range(3):
-        drawn(page)
+    drawn(page)  # the last step that was taken
     stopped = page.evaluate(taken)
     assert stopped > 20
-    drawn(page)
+    for _ in range(3):
+        drawn(page)
     assert page.evaluate(taken) == stopped
 
 
