@@ -328,6 +328,19 @@ def test_a_run_that_is_stopped_keeps_its_steps_in_sight(widget_page):
     for _ in range(3):
         drawn(page)
     assert page.evaluate(taken) == stopped
+    # Other steps take the place of a run: the two do not walk beside each other.
+    run, stop = (page.get_by_role("button", name=name) for name in ("run", "stop"))
+    run.click()
+    page.get_by_role("button", name="ten").click()
+    expect(run).to_be_visible()  # after the ten
+    stopped = page.locator("td.hydra-bar").all_text_contents()
+    for _ in range(3):
+        drawn(page)
+    assert page.locator("td.hydra-bar").all_text_contents() == stopped
+    run.click()
+    expect(stop).to_be_visible()
+    page.get_by_role("button", name="one step").click()
+    expect(run).to_be_visible()
 
 
 @browser

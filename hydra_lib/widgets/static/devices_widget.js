@@ -160,7 +160,7 @@ function speedup(choose) {
 
 /** What a reader may type: the numbers that the class takes. */
 function read(label, text, { min, max, integer }) {
-  const value = text.trim() === "" ? NaN : Number(text.replace(/(?<=\d),(?=\d{3}(\D|$))/g, "")); // as it is shown
+  const value = text.trim() === "" ? NaN : Number(text.replace(/(\d),(?=\d{3}(\D|$))/g, "$1")); // as it is shown
   if (!(value >= min && value <= max) || (integer && !Number.isInteger(value))) {
     throw new Error(`expected ${integer ? "an integer" : "a number"} from ${min} to ${grouped(max)}, `
       + `got ${text.trim() || "nothing"}`);

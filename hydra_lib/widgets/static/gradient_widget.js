@@ -46,28 +46,32 @@ function render({ model, el: root }) {
     arrived = JSON.stringify([rounded, model.get("target")]);
     update(model, { scores: rounded });
   };
-  /** Several steps, one a frame; whatever else changes the row meanwhile ends them. */
-  let walking = 0;
+  let walking = 0; // the frame that is waited for
+  const halt = () => {
+    cancelAnimationFrame(walking);
+    walking = 0;
+    run.textContent = "run";
+  };
+  /** Several steps, one in so many frames; whatever else changes the row meanwhile ends them, and so do others. */
   const walk = (times, pause = 1) => {
+    halt();
     if (still.matches) return step(times);
     step(1);
     if (times > 1) wait(times - 1, pause, pause);
   };
   const wait = (times, pause, frames) => {
+    run.textContent = "stop";
     walking = requestAnimationFrame(() => {
-      walking = 0;
-      if (here() === arrived) (frames > 1 ? wait(times, pause, frames - 1) : walk(times, pause));
-      run.textContent = walking ? "stop" : "run";
+      if (here() !== arrived) halt();
+      else if (frames > 1) wait(times, pause, frames - 1);
+      else walk(times, pause);
     });
   };
   const button = (name, onclick) => el("button", { type: "button", onclick }, name);
   const run = button("run", () => {
+    if (walking) return halt();
     const steps = after(RUN).losses.findIndex((loss) => loss <= LEARNT);
-    if (walking) {
-      cancelAnimationFrame(walking);
-      walking = 0;
-      run.textContent = "run";
-    } else if (steps < 0) walk(RUN);
+    if (steps < 0) walk(RUN);
     else if (steps > 0) walk(steps, Math.ceil(FRAMES / steps));
   });
   const group = (name, ...all) => el("div", { class: "hydra-buttons", role: "group", "aria-label": name },
@@ -79,8 +83,7 @@ function render({ model, el: root }) {
 
   const set = (j, value) => update(model, { scores: model.get("scores").map((s, i) => (i === j ? value : s)) });
   const sliders = words.map((word, j) => {
-    const made = slider(word, { min: -most, max: most, step: 0.1 }, (value) =>
-      set(j, value));
+    const made = slider(word, { min: -most, max: most, step: 0.1 }, (value) => set(j, value));
     made.root.firstChild.prepend(swatch(css(values[j])), " ");
     return made;
   });
