@@ -39,8 +39,9 @@ def test_chapter_has_exercises_with_checks_and_folded_solutions(chapter):
         question, answer = part.split(":::{solution-start}")
         assert re.search(r"^exercises\.\w+\(", question, re.MULTILINE), question[:80]
         assert re.search(r"^assert exercises\.\w+\(", answer, re.MULTILINE), answer[:80]
-        time = r"^\*\S.* (minutes?|hour), (easy|medium|hard)\.\*$"
-        assert len(re.findall(time, question, re.MULTILINE)) == 1, question[:80]
+        title = r"\s:label: \S+\s(:\S+: .*\s)*:::\s\*\*.+?\*\* "
+        time = r"\*\w[^*]* (minutes?|hour), (easy|medium|hard)\.\*\s"
+        assert re.match(title + time, question), question[:80]
         assert re.findall(r"^:::\{dropdown\} (.*)$", question, re.MULTILINE) == HINTS
 
 

@@ -88,6 +88,29 @@ def test_the_folded_list_of_contents_opens_for_a_keyboard(open_page, site):
     expect(opened.locator("nav.page-toc")).to_have_css("opacity", "1")
 
 
+def test_an_aside_opens_by_hand_by_a_link_and_on_paper(open_page, site):
+    address = site["http"] + "book/04_scaling.html"
+    opened = open_page(address)
+    aside = opened.locator("section.aside", has=opened.locator("#scaling-slip"))
+    inside = aside.locator("p").first
+    expect(inside).to_be_hidden()
+    aside.locator("> details > summary").press("Enter")
+    expect(inside).to_be_visible()
+    aside.locator("h3").click()
+    expect(inside).to_be_hidden()
+    opened.evaluate("location.hash = 'scaling-slip'")
+    expect(inside).to_be_visible()
+    expect(aside.locator("h3")).to_be_in_viewport()
+    paper = open_page(address)
+    asides = paper.locator("section.aside > details")
+    assert asides.count() > 2
+    paper.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert asides.evaluate_all("all => all.every((one) => one.open)")
+    linked = open_page(address + "#scaling-slip")
+    expect(linked.locator("section.aside > details[open]")).to_have_count(1)
+    expect(linked.locator("#scaling-slip ~ details h3")).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("page", ["claims", "notation"])
 def test_tables_of_sentences_need_no_scrolling_on_a_phone(open_page, site, page):
     opened = open_page(site["http"] + f"book/{page}.html", width=360)

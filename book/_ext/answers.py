@@ -1,4 +1,4 @@
-"""Where an exercise asks for numbers or a choice, its page asks too: a form in place of the output.
+"""Where an exercise asks for numbers or a choice, its page asks too: a form in place of the cell.
 
 What is right, which mistakes are known and what is said of them are the facts of the check itself
 (:mod:`hydra_lib.exercises.compare`), written into the page; ``answers.js`` judges by them. Which
@@ -63,9 +63,10 @@ def ask(app, doctree, docname):
             continue
         check = getattr(import_module(f"hydra_lib.exercises.{module[1]}"), asked[1])
         if hasattr(check, "facts"):
-            # A chapter that failed, which the build tells, has no outputs.
+            cell.replace_self(nodes.raw("", form(check.facts), format="html"))
+        else:  # no page runs Python: "run the cell again" is said to nobody
             for output in [c for c in cell.children if "cell_output" in c["classes"]]:
-                output.replace_self(nodes.raw("", form(check.facts), format="html"))
+                cell.remove(output)
 
 
 def setup(app):

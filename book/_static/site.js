@@ -15,6 +15,19 @@ function focusScrolling() {
 addEventListener("DOMContentLoaded", focusScrolling);
 addEventListener("toggle", focusScrolling, true);
 addEventListener("resize", focusScrolling);
+// A link into an aside opens it; on paper all of them are open (asides.py folds them).
+function openAside() {
+  const at = document.getElementById(location.hash.slice(1));
+  const aside = at?.closest("section.aside")?.querySelector(":scope > details");
+  if (!aside || aside.open) return;
+  aside.open = true;
+  at.scrollIntoView();
+}
+addEventListener("DOMContentLoaded", openAside);
+addEventListener("hashchange", openAside);
+addEventListener("beforeprint", () => {
+  for (const aside of document.querySelectorAll("section.aside > details")) aside.open = true;
+});
 // Paper is light, whatever the screen is.
 let onScreen;
 addEventListener("beforeprint", () => {
