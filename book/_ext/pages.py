@@ -95,6 +95,8 @@ class Site:
         text = text.replace(
             '<summary><span class="toctree', f'<summary {NAMED}><span class="toctree'
         )
+        # MyST-NB's: what says what is folded is not heard for its label.
+        text = text.replace('<summary aria-label="Toggle hidden content">', "<summary>")
         # And docutils': entries of a list that do not call themselves so.
         text = text.replace('role="doc-biblioentry"', 'role="listitem"')
         page.write_text(text.replace(CHARSET, CHARSET + "\n    " + policy(text), 1), "utf-8")
