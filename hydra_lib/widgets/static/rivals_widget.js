@@ -64,17 +64,18 @@ function render({ model, el: root }) {
   columnHeads(rows, "weights", ["key 1", "key 2", "key 3", "S"]);
   const heads = rows.root.querySelectorAll("th");
   rows.root.classList.add("hydra-rivals");
-  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:4", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, measure.root), energy.root, along.root),
-    el("p", { class: "hydra-note" },
-      "Drag the point: a distribution over three keys. All on its vertical line have the same mean energy; the ring is "
-      + "the least committed of them, and the curve joins all such rings, dashed where low energies have less weight. "
-      + "Grey: equally uncommitted. Right: how uncommitted, at the same height."),
+    el("div", { class: "hydra-controls" }, measure.root),
     el("div", { class: "hydra-panels" },
       el("figure", { class: "hydra-plot hydra-simplex" }, picture),
-      el("div", { class: "hydra-wide" }, rows.root, summary)),
+      el("div", { class: "hydra-wide" }, rows.root, summary,
+        el("div", { class: "hydra-controls" }, energy.root, along.root),
+        el("p", { class: "hydra-note" },
+          "Drag the point. All on its vertical line have the same mean energy; the ring is the least committed of them, "
+          + "and the curve joins all such rings, dashed where low energies have less weight. Grey: equally uncommitted. "
+          + "On the right of the triangle: how uncommitted, at the same height."))),
   );
 
   let drawn; // the measure that the contours and the curve were drawn for
