@@ -413,6 +413,30 @@ def test_the_bars_are_as_long_as_the_times(widget_page, setting, bars, share):
 
 
 @browser
+def test_only_several_ranks_send_what_they_have(widget_page):
+    page = widget_page(small(ranks=1))
+    down = page.locator(".hydra-down")
+    expect(down).to_have_text(["Wₒ"])
+    page.get_by_label("Ranks").focus()
+    press(page, "ArrowRight")
+    expect(down).to_have_text(["Wₒ ↓", "Wₒ ↓"])
+    expect(page.locator(".hydra-times + .hydra-note")).to_have_text(" computing  sending")
+
+
+@browser
+def test_without_sending_the_curve_is_the_dashed_line(widget_page):
+    page = widget_page(small(T=65536, bandwidth=10_000))
+    ends = page.locator(".hydra-plot .hydra-rule").evaluate(
+        "e => ['x1', 'y1', 'x2', 'y2'].map((name) => Number(e.getAttribute(name)))"
+    )
+    points = page.locator(".hydra-plot .hydra-line").get_attribute("points").split()
+    curve = [[float(x) for x in point.split(",")] for point in points]
+    assert [*curve[0], *curve[-1]] == pytest.approx(ends, abs=1.5)
+    assert ends[0] < ends[2]
+    assert ends[1] > ends[3]
+
+
+@browser
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_thirty_two_heads_are_drawn_on_few_machines(widget_page, ranks):
     page = widget_page(small(d_model=4096, n_heads=32, ranks=ranks))
@@ -428,6 +452,11 @@ def test_more_machines_and_heads_than_can_be_drawn(widget_page):
     expect(cards.nth(1).locator("span")).to_have_text([*map(str, range(16, 23)), "+9"])
     expect(cards.last).to_contain_text("and 9 more")
     expect(cards.last.locator("i")).to_have_count(9)
+    # What is not drawn one by one has the colour of its rank's first head: 12 ranks, 30° apart.
+    of_rest = cards.locator("span:last-child, i").evaluate_all(
+        "all => all.map((one) => Number(one.style.getPropertyValue('--hue')))"
+    )
+    assert of_rest == [(30 * rank + 200) % 360 for rank in range(12)]
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
