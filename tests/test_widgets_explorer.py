@@ -798,6 +798,14 @@ def test_the_roof_stands_where_the_axes_say(widget_page, bandwidth):
     found = [(across(x), up(y)) for x, y in roof]
     expected = [(bend / 3, 10 / 3), (bend, 10), (3 * intensity, 10)]
     assert found == [pytest.approx(corner, rel=1e-6) for corner in expected]
+    # "copy" stands just above the middle of the slope, and leans as it does.
+    (left, low), (right, high) = roof[:2]
+    half_way = [(left + right) / 2, (low + high) / 2 - 6]
+    lean = math.degrees(math.atan2(high - low, right - left))
+    name = page.locator(".hydra-plot text:text-is('copy')")
+    turned = re.findall(r"-?[\d.]+", name.get_attribute("transform"))
+    assert [float(x) for x in turned] == pytest.approx([lean, *half_way], abs=1e-3)
+    assert [float(name.get_attribute(at)) for at in "xy"] == pytest.approx(half_way, abs=1e-3)
     speeds = {"1": 266_240e-12 / 1e-3, "2": 266_240e-12 / 2e-3, "3": 266_240e-12 / 8e-3}
     assert {name.split()[0]: (across(x), up(y)) for x, y, name in drawn["points"]} == {
         name: pytest.approx((intensity, speed), rel=1e-6) for name, speed in speeds.items()
