@@ -214,16 +214,17 @@ def masked_numpy(s, m):
 
 CHAPTER_02 = {
     "masking.predicted_leak": (
-        [0.8, 4 / 5, tensor(0.8), Fraction(4, 5), 4 * 0.2, np.float32(0.8), [0.8]],
+        [4 / 7, tensor(4 / 7), Fraction(4, 7), 1 - 3 / 7, np.float32(4 / 7), [4 / 7]],
         [
-            (0.2, "each single position"),
+            (1 / 7, "each single position"),
             (0.0, ("nothing leaks", "e^0")),
-            (1, "itself"),
-            (0.25, "fifth"),
+            (1, "three positions"),
+            (3 / 7, "stays with the past"),
+            (4 / 5, "first row of five"),
             (4, "share"),
-            (80, "per cent"),
+            (57, "per cent"),
             (float("nan"), "nan"),
-            (0.79999, "0.79999 is not right"),
+            (0.57, "0.57 is not right"),
         ],
     ),
     "masking.strictly_before": (

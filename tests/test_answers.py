@@ -160,7 +160,7 @@ def test_a_number_by_keyboard(open_page, site, kind, width, scheme):
     page = open_page(site[kind] + "book/01_aggregation.html", width=width, scheme=scheme)
     exercise = page.locator("#ex-mean")
     solution, told = solution_of(exercise), exercise.get_by_role("status")
-    expect(told).to_have_text("Your first answer opens the solution.")
+    expect(told).to_have_text("Your first answer unlocks the solution.")
     expect(solution).to_have_attribute("inert", "")
     exercise.get_by_label("Your answer").focus()
     page.keyboard.press("Enter")

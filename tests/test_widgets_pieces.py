@@ -118,7 +118,7 @@ def expect_setting(page, word=4, cuts=START):
         "(" + ", ".join(f"{x:.2f}".lstrip("0") for x in y.tolist()) + ")"
         for y in (WHOLE[word], naive)
     ]
-    text = f"output {vectors[0]}; if every rank's mixture counted the same: {vectors[1]}"
+    text = f"output {vectors[0]}; if all mixtures that ranks found counted the same: {vectors[1]}"
     expect(outcome).to_have_text(re.compile(re.escape(text).replace(r"\ ", r"\s+")))
     summary = page.locator(".hydra-summary")
     largest = max(one.m.item() for one in found)

@@ -18,7 +18,7 @@ FORM = """<form class="answer" novalidate>
 <script type="application/json">{facts}</script>
 {fields}
 <button type="submit" disabled>Check</button>
-<p class="verdict" role="status">Your first answer opens the solution.</p>
+<p class="verdict" role="status">Your first answer unlocks the solution.</p>
 </form>
 """
 ONE = '<label>Your answer <input type="text" autocomplete="off" spellcheck="false"></label>'

@@ -121,7 +121,8 @@
       const own = asked.filter((part) => part.widget === state.name);
       problem.textContent = model.restore(own, widget.valid).map(({ trait, text }) =>
         `The link asks for ${trait} = ${shortened(text)}, which this widget cannot show.`).join(" ");
-      if (own.length) el.scrollIntoView({ block: "nearest" });
+      // Of one that is higher than the window the controls, at its top, are what was set.
+      if (own.length) el.scrollIntoView({ block: el.offsetHeight > innerHeight ? "start" : "nearest" });
     };
     const still = script.nextElementSibling; // what the build drew keeps the room until now
     if (still?.matches(".still")) still.replaceWith(el);

@@ -40,20 +40,18 @@ _ADDITIVE = "that is 0 and −∞, a mask to add; expected a boolean tensor, Tru
 
 @value(
     mistakes=[
-        (
-            0.2,
-            "each single position gets 1/5; the future of the first row has four of them",
-        ),
+        (1 / 7, "each single position gets 1/7; the future of the third row has four of them"),
         (0.0, "with −∞ nothing leaks; with a score of 0, e^0 = 1 takes a share like any other"),
-        (1.0, "the first row keeps its own share: it sees itself"),
-        (0.25, "the four do not share everything: the first position itself is the fifth"),
+        (3 / 7, "that is what stays with the past and the position itself"),
+        (1.0, "the third row keeps a share: it sees three positions"),
+        (4 / 5, "that was the first row of five"),
         (4, "that counts the positions; the question is their share of the weight"),
-        (80, "that is per cent; the share is a number from 0 to 1"),
+        (57, "that is per cent; the share is a number from 0 to 1"),
     ]
 )
 def predicted_leak():
-    """Weight of the future in the first row of 5 when forbidden scores become 0, all scores 0."""
-    return 4 / 5
+    """Weight of the future in the third row of 7 when forbidden scores become 0, all scores 0."""
+    return 4 / 7
 
 
 @function(

@@ -9,7 +9,6 @@ const RULES = [
   ["decay", "decay"],
 ];
 const SETS = {
-  "Even numbers": [[2], [4], [6], [8], [10]],
   "Three columns": [[2, 8, 14], [4, 10, 16], [6, 12, 18]],
   "A single spike": [[0], [0], [1], [0], [0], [0]],
 };
@@ -26,11 +25,11 @@ function render({ model, el: root }) {
       const data = SETS[name] ?? given;
       update(model, { values: data, row: Math.min(model.get("row"), data.length - 1) });
     });
-  const matrices = el("div", { class: "hydra-product" });
+  const matrices = el("div", { class: "hydra-product hydra-mixing" });
   const sentence = el("p", { class: "hydra-summary", style: "--narrow:3", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, rule.root, width.root, rate.root, values.root, row.root),
+    el("div", { class: "hydra-controls" }, rule.root, values.root, row.root, width.root, rate.root),
     matrices, sentence,
   );
 

@@ -33,6 +33,9 @@ function frame(node, across, up, names, written) {
 }
 
 const LETTER = 6.6; // of a name in the picture, at the widest
+/** As much of a name as has room; the table of another length has all of it. */
+const cut = (name, room) => (name.length * LETTER <= room ? name : `${name.slice(0, Math.floor(room / LETTER) - 1).trimEnd()}…`);
+
 /** Marks with their place in the table beside them, and their name where nothing stands in its way; one that is
  * chosen stands out. */
 function marks(node, found, chosen, onChoose) {
@@ -52,7 +55,7 @@ function marks(node, found, chosen, onChoose) {
         svg("circle", { cx: mark.x, cy: mark.y, r: 4.5 }),
         // A name in place of a number must not leave the picture.
         mark.rank > 0 || mark.x < WIDTH / 2 ? text(right, places[i] + 4, named(mark, right, places[i]), "start")
-          : text(mark.x - 8, places[i] + 4, mark.rank, "end"));
+          : text(mark.x - 8, places[i] + 4, cut(mark.rank, mark.x - 8 - LEFT), "end"));
       pick.addEventListener("click", () => onChoose(mark.row.kernel));
       node.append(pick);
     });

@@ -57,7 +57,7 @@ function render({ model, el: root }) {
       style: `--part:${parts[r]};--paint:${one.l > 0 ? css(mixture(one)) : "transparent"}`,
     })));
     const naive = average(found.filter(({ l }) => l > 0).map(mixture));
-    outcome.replaceChildren("output ", painted(mixture(whole)), "; if every rank's mixture counted the same: ", painted(naive));
+    outcome.replaceChildren("output ", painted(mixture(whole)), "; if all mixtures that ranks found counted the same: ", painted(naive));
     summary.textContent = told(words[word], whole, parts);
   });
 }
