@@ -363,12 +363,12 @@ def told(text, layer, head, t, weights, now, whole, off):
     row = weights[layer, head, t].tolist()
     order = sorted(range(t + 1), key=lambda j: -row[j])[:3]
     seen = [j for n, j in enumerate(order) if n == 0 or row[j] >= 0.05]
-    looks = f"Head {layer}.{head} looks at " + ", ".join(f"{text[j]} {row[j]:.2f}" for j in seen)
+    looks = f"Head L{layer}H{head} looks at " + ", ".join(f"{text[j]} {row[j]:.2f}" for j in seen)
     others = sum(row) - sum(row[j] for j in seen)
     looks += f", others {others:.2f}" if others >= 0.05 else ""
     job, answers = look_ups(text, t)
     guess = SYMBOLS[now[t].argmax()]
-    line = "The model" if whole is None else f"Without {off // HEADS}.{off % HEADS} the model"
+    line = "The model" if whole is None else f"Without L{off // HEADS}H{off % HEADS} the model"
     line += f" expects {guess} ({now[t].max():.2f})"
     if job == "none":
         asked = f"After {text[t]} the rules leave the next symbol to chance."
@@ -387,7 +387,7 @@ def told(text, layer, head, t, weights, now, whole, off):
         line += ": right" if guess == answer else f": wrong, {answer} gets {now[t, n]:.2f}"
         line += "" if whole is None else f" ({whole[t, n]:.2f} with it)"
         still = [
-            f"{n // HEADS}.{n % HEADS}"
+            f"L{n // HEADS}H{n % HEADS}"
             for n, own in enumerate(weights.flatten(0, 1))  # a matrix for each head
             if n != off and own[t, answers].sum() >= 0.5
         ]
@@ -416,7 +416,7 @@ def brought(text, layer, t, weights, row, off):
         for head, own in enumerate(weights[layer - 1]):
             j = own[i].argmax().item()
             if own[i, j] >= 0.5 and j not in (0, i) and (layer - 1) * HEADS + head != off:
-                found.setdefault((j, i), []).append(f"{layer - 1}.{head}")
+                found.setdefault((j, i), []).append(f"L{layer - 1}H{head}")
     return [(j, i, heads) for (j, i), heads in found.items()]
 
 
@@ -430,7 +430,7 @@ def tallied(text, now, whole, off):
         if asked:
             with_it = "" if now is whole else f" ({right[1]} with it)"
             found.append(f"{kind} {right[0]} of {len(asked)}{with_it}")
-    without = f" without {off // HEADS}.{off % HEADS}" if off >= 0 else ""
+    without = f" without L{off // HEADS}H{off % HEADS}" if off >= 0 else ""
     if not found:
         return "This document asks for nothing yet."
     return f"Answers the model finds here{without}: {', '.join(found)}."
@@ -463,7 +463,7 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
     expect(view.locator(".hydra-head.hydra-off")).to_have_count(int(off >= 0))
     view.locator("details").evaluate("details => { details.open = true; }")
     roles = view.locator(".hydra-roles")
-    expect(roles.locator("caption")).to_have_text(f"Head {layer}.{head} in each role")
+    expect(roles.locator("caption")).to_have_text(f"Head L{layer}H{head} in each role")
     expect(roles.locator("th")).to_have_text(list(scores))
     expect(roles.locator("td:first-of-type")).to_have_text(
         [f"{rows[layer][head]:.2f}" for rows in scores.values()]
@@ -500,7 +500,7 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
     ):
         expect(guesses.locator(f"tbody td:nth-of-type({column})")).to_have_text(values)
     heads = guesses.locator("thead th:visible")
-    without = f"without {off // HEADS}.{off % HEADS}"
+    without = f"without L{off // HEADS}H{off % HEADS}"
     expect(heads).to_have_text([without, "with", "rules"] if edit else ["model", "rules"])
 
     T, picture = len(text), view.locator(".hydra-map svg")
@@ -649,9 +649,9 @@ def expect_guesses(page, scores, guesses):
         name = shown if plays else "nothing"
         share = f"{own[shown]:.2f}" if plays else ""
         button = page.locator(".hydra-head").nth(n)
-        parts = [f"{layer}.{head}", "?", ""]
+        parts = [f"L{layer}H{head}", "?", ""]
         if known:
-            parts = [f"{layer}.{head}{mark}", name, share]
+            parts = [f"L{layer}H{head}{mark}", name, share]
         expect(button.locator("span > span")).to_have_text(parts)
         said = f"{name} {share}".strip() if known else "guess its role"
         expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
@@ -672,18 +672,18 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
     expect(roles).to_be_hidden()
     page.locator("details").evaluate("details => { details.open = true; }")
     expect(verdict).to_have_text(
-        "What does head 1.2 look for? The buttons at the top show it at work."
+        "What does head L1H2 look for? The buttons at the top show it at work."
     )
-    # Head 1.2 copies; head 1.0 has two roles, and either is right; head 0.0 has none.
+    # Head L1H2 copies; head L1H0 has two roles, and either is right; head L0H0 has none.
     by_bracket, by_entity = (f"{scores[role][1][0]:.2f}" for role in ("bracket", "entity"))
     both = f"bracket: {by_bracket} {PLACE}; and entity: {by_entity}"
     for n, guess, told in (
         (8, "bracket", f"Not bracket: {scores['bracket'][1][2]:.2f} {PLACE}. "),
         (8, "nothing", "It does something. "),
-        (8, "induction", f"Head 1.2 is induction: 0.96 {PLACE}."),
-        (6, "entity", f"Head 1.0 is {both}."),
+        (8, "induction", f"Head L1H2 is induction: 0.96 {PLACE}."),
+        (6, "entity", f"Head L1H0 is {both}."),
         (0, "previous", f"Not previous: 0.14 {PLACE}. "),
-        (0, "nothing", "Head 0.0 plays no role: at best previous, 0.14."),
+        (0, "nothing", "Head L0H0 plays no role: at best previous, 0.14."),
         (4, "nothing", "It does something. "),
     ):
         page.locator(".hydra-head").nth(n).click()
@@ -708,7 +708,7 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
     page.get_by_role("button", name="name them all").click()
     guesses = ["told" if n not in (0, 6, 8) else guess for n, guess in enumerate(guesses)]
     expect_guesses(page, scores, guesses)
-    expect(verdict).to_have_text(f"Head 1.5 is induction: 0.96 {PLACE}.")
+    expect(verdict).to_have_text(f"Head L1H5 is induction: 0.96 {PLACE}.")
     expect(page.get_by_role("button", name="name them all")).to_be_disabled()
     expect(page.locator(".hydra-head").nth(11)).to_be_focused()
     page.wait_for_url("**head_viewer.guesses=*told*")
@@ -790,18 +790,18 @@ def test_every_head_off(widget_page, library):
 
 @browser
 def test_a_head_stays_off_while_others_are_looked_at(widget_page, library):
-    """Without 0.4 head 1.2 does not find what followed the word: the chapter tells of it."""
+    """Without L0H4 head L1H2 does not find what followed the word: the chapter tells of it."""
     widget = HeadViewerWidget()
     page = widget_page(widget)
     told = page.locator(".hydra-told")
-    expect(told).to_contain_text("Head 1.2 looks at o 1.00")
+    expect(told).to_contain_text("Head L1H2 looks at o 1.00")
     page.locator(".hydra-head").nth(4).click()
     page.get_by_label("switch this head off").click()
     page.locator(".hydra-head").nth(8).click()
     expect_view(page, library, widget.text, 1, 2, widget.position, off=4)
     expect(page.locator(".hydra-symbols")).not_to_have_class(re.compile("hydra-off"))
     expect(told).to_contain_text("0.00 on the answer")
-    expect(page.get_by_label("switch this head off, and 0.4 on again")).not_to_be_checked()
+    expect(page.get_by_label("switch this head off, and L0H4 on again")).not_to_be_checked()
     page.locator(".hydra-head").nth(4).click()
     expect(page.locator(".hydra-symbols")).to_have_class(re.compile("hydra-off"))
     page.get_by_label("switch this head off").click()

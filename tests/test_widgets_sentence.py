@@ -856,6 +856,28 @@ def test_the_name_of_the_query_covers_no_other(widget_page):
             assert min(over) < 4, (key, name)  # pixels, of what surrounds the letters
 
 
+@browser
+def test_a_name_steps_aside_for_the_query(widget_page):
+    """Its knob is put where each key's name stands, a little beyond the tip."""
+    page = widget_page(SentenceWidget(controls=["arrows"]))
+    knob, names = page.locator(".hydra-asks"), page.locator(".hydra-plane text")
+    for j, word in enumerate(sentence.WORDS):
+        for axis in "xy":  # out of the way, to see where the name stands then
+            page.get_by_role("slider", name=axis, exact=True).fill("-4")
+        drawn(page)
+        place = [float(names.nth(j).get_attribute(axis)) for axis in "xy"]
+        for axis, value, sign in zip("xy", place, (1, -1), strict=True):
+            page.get_by_role("slider", name=axis, exact=True).fill(f"{sign * value:.1f}")
+        drawn(page)
+        expect(names.nth(j)).to_have_text(word)
+        own, box = knob.bounding_box(), names.nth(j).bounding_box()
+        over = [
+            min(own[side] + own[size], box[side] + box[size]) - max(own[side], box[side])
+            for side, size in (("x", "width"), ("y", "height"))
+        ]
+        assert min(over) < 4, word  # pixels, of what surrounds the letters
+
+
 SHADES = """() => {
     const style = (selector) => getComputedStyle(document.querySelector(selector));
     return [style(".hydra-swatch").backgroundColor, style("td.hydra-heat").backgroundColor,

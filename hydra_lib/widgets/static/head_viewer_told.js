@@ -8,7 +8,7 @@ const HALF = 0.5; // of its attention: from there on a head looks somewhere
 export const NOTICED = 0.05; // a weight below is not printed under its symbol
 export const GUESSES = 3;
 export const share = (x) => x.toFixed(2);
-export const called = (layer, head) => `${layer}.${head}`;
+export const called = (layer, head) => `L${layer}H${head}`;
 const sign = (symbol) => el("b", { class: "hydra-symbol" }, symbol);
 const sentence = (...parts) => el("span", {}, ...parts);
 

@@ -75,6 +75,9 @@ export function plane(model, words, values) {
     axes[0].set(x);
     axes[1].set(y);
     const taken = []; // by names and tips
+    // What names of keys make way for: the knob of the query, and its line.
+    const query = model.get(traitOf("query"))[rowOf("query")];
+    const asked = [1, 0.9, 0.7, 0.5, 0.3].map((t) => ({ at: query.map((x) => t * x), wide: t < 1 ? 0 : 0.4, tall: t < 1 ? 0.4 : 0.65 }));
     for (const [vector, { line, tip, name, handle }] of Object.entries(arrows)) {
       const arrow = model.get(traitOf(vector))[rowOf(vector)];
       line.setAttribute("x2", arrow[0]);
@@ -95,7 +98,9 @@ export function plane(model, words, values) {
       const free = (spot) => Math.min(...taken.map(({ at, wide, tall }) =>
         Math.max(Math.abs(spot[0] - at[0]) - half - wide, Math.abs(spot[1] - at[1]) - tall)));
       const [right, up] = vector === "query"
-        ? spots.find((spot) => free(spot) > 0) ?? spots.reduce((best, spot) => (free(spot) > free(best) ? spot : best)) : spots[0];
+        ? spots.find((spot) => free(spot) > 0) ?? spots.reduce((best, spot) => (free(spot) > free(best) ? spot : best))
+        : spots.find((spot) => free(spot) > 0 && asked.every(({ at, wide, tall }) =>
+          Math.abs(spot[0] - at[0]) >= half + wide || Math.abs(spot[1] - at[1]) >= tall)) ?? spots[0];
       taken.push({ at: [right, up], wide: half, tall: 0.7 }, { at: arrow, wide: 0.2, tall: 0.5 });
       name.setAttribute("x", right.toFixed(2));
       name.setAttribute("y", (-up).toFixed(2));
