@@ -168,6 +168,35 @@ def test_pictures_say_what_they_show(page):
         assert picture.get("aria-label") or picture.get("alt"), str(picture)[:200]
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_offers_no_cell_that_it_cannot_run(page):
+    read = BeautifulSoup((SITE / page).read_text("utf-8"), "html.parser")
+    assert "No answer yet" not in read.select_one("article").text
+    for exercise in read.select(".exercise:has(form.answer)"):
+        assert not exercise.select("div.cell"), exercise.text[:80]
+    # A name of its own would keep what a line that folds code says from a screen reader.
+    assert not read.select("div.cell summary[aria-label]")
+
+
+def test_folded_code_and_provenance_stand_below_their_figure(open_page, site):
+    opened = open_page(site["http"] + "book/09_strassen.html")
+    cells = opened.locator("div.tag_hide-input:has(.stream):has(.themed):visible").all()
+    assert len(cells) > 1
+    for cell in cells:
+        parts = [".themed", ".stream", "details.above-input"]
+        tops = [cell.locator(part).first.bounding_box()["y"] for part in parts]
+        assert tops == sorted(tops)
+        assert cell.locator("summary").first.bounding_box()["height"] < 30
+
+
+def test_a_link_shows_the_controls_of_a_widget_higher_than_the_window(open_page, site):
+    opened = open_page(site["http"] + "book/04_scaling.html", width=360)
+    opened.get_by_role("link", name="keys off the origin").click()
+    slider = opened.get_by_role("slider", name="Mean μ_k")
+    expect(slider).to_have_value("3")
+    expect(slider).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if re.search(r"/\d\d_", p)])
 def test_hints_and_solutions_are_closed_until_they_are_asked_for(open_page, site, page):
     opened = open_page(site["http"] + page)

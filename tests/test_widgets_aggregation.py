@@ -253,3 +253,20 @@ def test_links(widget_page):
         follow(page, f"#aggregation.{asked}")
         expect_refused(page, "aggregation", asked)
     expect_setting(page, EVEN, aggregation.running_mean(5), 3, "mean")
+
+
+@browser
+@pytest.mark.parametrize("width", [700, 1280])  # of a notebook, and of a page
+def test_other_values_and_rules_move_nothing(widget_page, width):
+    page = widget_page(AggregationWidget(EVEN), width=width)
+    seen = set()
+    for values in ("as given", "Three columns", "A single spike"):
+        page.get_by_label("Values").select_option(values)
+        for rule in ("running mean", "window", "decay"):
+            page.get_by_label("Rule").select_option(rule)
+            drawn(page)
+            places = [
+                page.get_by_label(name).bounding_box()["x"] for name in ("Values", "Output row")
+            ]
+            seen.add((page.locator(".hydra").bounding_box()["height"], *places))
+    assert len(seen) == 1

@@ -1017,3 +1017,17 @@ def test_every_record_of_the_book_can_be_shown(widget_page):
             first = page.locator(".hydra-results tbody td").first
             expect(first).to_have_text(re.compile(r"^[\d.,]+ (s|ms|µs|ns)"))
             assert statistics.fmean(len(k) for k in kernels(page)) > 2
+
+
+@browser
+def test_a_name_that_is_not_in_the_table_stays_right_of_the_axis(widget_page):
+    """A kernel that was not run at the chosen length, of which a name has little room."""
+    long = "a kernel with a name that is longer than half of the picture"
+    rows = [a_row("g", "first", (1, 2, T, 16), 1e-3 * T) for T in (16, 64, 256, 1024)]
+    rows += [a_row("g", long, (1, 2, T, 16), 2e-3 * T) for T in (16, 64, 256)]
+    record = small_record() | {"rows": rows}
+    page = widget_page(ExplorerWidget({"x": record}, T=1024, chart="T"))
+    name = page.locator(".hydra-point text", has_text="a kernel")
+    expect(name).to_have_text(re.compile("^a kernel with .*…$"))
+    axis = page.locator(".hydra-plot .hydra-base").first
+    assert name.bounding_box()["x"] >= axis.bounding_box()["x"] - 1

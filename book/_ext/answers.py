@@ -63,7 +63,7 @@ def ask(app, doctree, docname):
             continue
         check = getattr(import_module(f"hydra_lib.exercises.{module[1]}"), asked[1])
         if hasattr(check, "facts"):
-            cell.replace_self(nodes.raw("", form(check.facts), format="html"))
+            cell.parent.replace(cell, nodes.raw("", form(check.facts), format="html"))
         else:  # no page runs Python: "run the cell again" is said to nobody
             for output in [c for c in cell.children if "cell_output" in c["classes"]]:
                 cell.remove(output)

@@ -25,11 +25,12 @@ function render({ model, el: root }) {
       const data = SETS[name] ?? given;
       update(model, { values: data, row: Math.min(model.get("row"), data.length - 1) });
     });
-  const matrices = el("div", { class: "hydra-product hydra-mixing" });
+  const matrices = el("div", { class: "hydra-product hydra-recipe" });
   const sentence = el("p", { class: "hydra-summary", style: "--narrow:3", "aria-live": "polite" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, rule.root, values.root, row.root, width.root, rate.root),
+    el("div", { class: "hydra-controls" }, rule.root, values.root, row.root,
+      el("div", { class: "hydra-slot" }, width.root, rate.root)),
     matrices, sentence,
   );
 
