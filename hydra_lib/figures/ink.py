@@ -85,10 +85,11 @@ def themed(fig: Figure, alt: str) -> Picture:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     # Names of groups, used by nobody and repeated by the next figure of the page.
     svg = re.sub(r' id="[a-z0-9]+(?:\.[a-z]+)*_\d+"', "", svg)
-    # On a phone five inches fit, at two thirds; wider ones shrink to 26 rem, but to no less than
-    # half, where a letter has six pixels: then they scroll.
+    # Where there is room, letters of ten points are as large as the text around them. On a phone
+    # five inches fit, at two thirds; wider ones shrink to 26 rem, but to no less than half, where
+    # a letter has six pixels: then they scroll.
     width = fig.get_figwidth() * 96
     least = f"min({0.68 * width:.0f}px,max(26rem,{0.54 * width:.0f}px))"
-    fluid = f"width:{width:.0f}px;height:auto;max-width:max(100%,{least})"
+    fluid = f"width:{1.2 * width:.0f}px;height:auto;max-width:max(100%,{least})"
     head = f'<svg role="img" aria-label="{escape(alt)}" fill="currentColor" style="{fluid}"'
     return Picture(svg.replace("<svg", head, 1), alt)

@@ -52,10 +52,15 @@ def matrices(
         highlight = _checks.integer("highlight", highlight, 0, min(heights[0], heights[-1]) - 1)
     widths = [0.5 if isinstance(t, str) else max(t[1].shape[1], LETTER * len(t[0])) for t in tables]
     rows = max(heights)
-    cell = 0.44
-    fig = Figure(figsize=(cell * (sum(widths) + 0.4 * len(widths)), cell * rows + 0.45))
-    fig.subplots(1, len(tables), width_ratios=widths)
-    fig.subplots_adjust(left=0.01, right=0.99, bottom=0.02, top=1 - 0.38 / fig.get_figheight())
+    # Every axes as wide as its entries or its title, so that all cells are of one size and the
+    # rows of all matrices lie beside each other.
+    cell, gap, below, above = 0.44, 0.16, 0.07, 0.38  # inches
+    across, high = cell * sum(widths) + gap * len(widths), cell * rows + below + above
+    fig = Figure(figsize=(across, high))
+    left = gap / 2
+    for width in widths:
+        fig.add_axes((left / across, below / high, cell * width / across, cell * rows / high))
+        left += cell * width + gap
     framed = [i for i, t in enumerate(tables) if not isinstance(t, str)]
     for index, (ax, item) in enumerate(zip(fig.axes, tables, strict=True)):
         ax.set_axis_off()

@@ -15,9 +15,10 @@ TARGETS = [sentence.WORDS.index(word) for word in ("cat", "slept", "tired")]
 class GradientWidget(Widget):
     """Teach one row of attention a colour: drag its scores, or let gradient descent do it.
 
-    The row mixes the seven colours of :mod:`hydra_lib.sentence` with weights softmax(``scores``).
-    The loss is half the squared distance to the colour of the word ``target``, which is 1 (cat),
-    2 (slept) or 6 (tired). Seven ``scores`` lie between −8 and 8.
+    The row is that of the last word, which may see all of them. It mixes the seven colours of
+    :mod:`hydra_lib.sentence` with weights softmax(``scores``). The loss is half the squared
+    distance to the colour of the word ``target``, which is 1 (cat), 2 (slept) or 6 (tired).
+    Seven ``scores`` lie between −8 and 8.
 
     Raises ValueError for other scores and targets.
     """

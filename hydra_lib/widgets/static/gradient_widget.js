@@ -97,15 +97,16 @@ function render({ model, el: root }) {
   });
   rows.root.classList.add("hydra-learning");
 
-  // The book's sentence: forward the row of "it" mixes a colour, backward each word's score is pushed.
-  const row = words.indexOf("it");
+  // The book's sentence: forward the row of its last word, which may see all of them, mixes a colour;
+  // backward each word's score is pushed.
+  const row = words.length - 1;
   const across = `0 0 ${100 * words.length}`;
   const inColumn = (column, node) => {
     node.style.gridColumn = column + 1;
     return node;
   };
   const mix = inColumn(row, swatch(css(values[0])));
-  const aim = inColumn(row + 1, swatch(css(values[0])));
+  const aim = inColumn(row - 1, swatch(css(values[0])));
   aim.classList.add("hydra-aim");
   const paths = words.map((_, j) => ["casing", "paint"].map((kind) => svg("path", {
     class: `hydra-${kind}`, style: `--paint:${css(values[j])}`,
@@ -199,7 +200,7 @@ function render({ model, el: root }) {
 
 /** The loss of the steps taken, grey, and of those to come, from the scores as they stand; the dot is now. */
 function curve(most) {
-  const caption = el("figcaption", {}, `the loss: so far, now, and in the next ${AHEAD} steps`);
+  const caption = el("figcaption", {}, "the loss, in steps: the last, and the next");
   const steps = { low: -BACK, high: AHEAD };
   const [x, y] = [scale(steps, LEFT, RIGHT), scale({ low: 0, high: most }, BOTTOM, TOP)];
   const [path, past] = ["hydra-line", "hydra-taken"].map((kind) => svg("polyline", { class: kind }));
@@ -208,7 +209,7 @@ function curve(most) {
     ...ticks({ low: 0, high: most }, 4).flatMap((loss) => [
       line(LEFT, y(loss), RIGHT, y(loss), loss ? "hydra-grid" : "hydra-base"),
       text(LEFT - 6, y(loss) + 4, number(loss), "end")]),
-    ...ticks(steps, 4).map((step) => text(x(step), BOTTOM + 15, number(step), "middle")),
+    ...ticks(steps, 4).map((step) => text(x(step), BOTTOM + 15, when(step), "middle")),
     past, path, dot);
   const points = (losses, from) => losses.map((loss, i) => `${x(from + i).toFixed(1)},${y(loss).toFixed(1)}`).join(" ");
   const draw = (taken, losses) => {
@@ -219,6 +220,7 @@ function curve(most) {
   return { root: el("figure", { class: "hydra-figure hydra-plot" }, caption, plot), draw };
 }
 
+const when = (step) => (step < 0 ? `${-step} ago` : step ? `in ${step}` : "now");
 const small = (loss) => (loss < 5e-4 ? "below 0.0005" : brief(loss));
 
 /** How far the curve falls, in words. */
