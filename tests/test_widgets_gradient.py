@@ -181,7 +181,7 @@ def expect_picture(page, scores, target):
     assert [up or t < 1.5 for up, t in zip(got["above"], tall, strict=True)] == [
         rises or t < 1.5 for rises, t in zip(push >= 0, tall, strict=True)
     ]
-    for colour, said in zip((output, VALUES[target]), got["colours"], strict=True):
+    for colour, said in zip((VALUES[target], output), got["colours"], strict=True):
         levels = [int(x) for x in said.removeprefix("rgb(").removesuffix(")").split()]
         assert levels == pytest.approx((255 * colour).tolist(), abs=0.51)
 

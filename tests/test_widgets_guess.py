@@ -88,6 +88,11 @@ def guessed(*row, T):
             SettingError,
             "T must be one of those measured (16, 64, 1024), got 32",
         ),
+        (
+            lambda: made(looked=[True]),
+            SettingError,
+            "looked must be 3 truths, got 1",
+        ),
     ],
 )
 def test_errors(make, error, message):
@@ -100,7 +105,11 @@ def test_a_factor_is_one_over_the_ratio_of_the_record():
         {"kernel": "loops", "times": {"16": 400.0, "64": 2000.0}},
         {"kernel": "fused", "times": {"16": 0.8, "64": 0.25, "1024": 0.2}},
     ]
-    assert (made().guesses, made().T, made().looked) == ([NONE] * 3, 16, False)
+    assert (made().guesses, made().T, made().looked) == (
+        [NONE] * 3,
+        16,
+        [False] * 3,
+    )
     rows = [r for r in group(record("ladder"), "ladder") if r["pass"] == "forward"]
     widget = GuessWidget(rows, "")
     times = {one["kernel"]: one["times"] for one in widget.factors}
@@ -148,6 +157,8 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
     # Another length was not what the guesses were for.
     page.get_by_role("radio", name="16", exact=True).click()
     expect(page.locator(".hydra-guess small")).to_have_text([""] * 3)
+    expect(page.locator(".hydra-summary")).to_contain_text("Covered")
+    page.get_by_role("button", name="look").click()
     expect(page.locator(".hydra-summary")).to_contain_text("You made no guess for this length.")
     page.get_by_role("radio", name="64", exact=True).click()
     expect(page.locator(".hydra-summary")).to_contain_text("Farthest off is the guess for loops")
@@ -167,7 +178,9 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
 @browser
 @pytest.mark.parametrize("width", [1280, 360])
 def test_bars_and_marks_stand_on_one_scale(widget_page, width):
-    page = widget_page(made(T=64, guesses=guessed(2000, 0.25, T=64), looked=True), width=width)
+    page = widget_page(
+        made(T=64, guesses=guessed(2000, 0.25, T=64), looked=[False, True, False]), width=width
+    )
     found = page.evaluate("""[...document.querySelectorAll(".hydra-guess")].map((row) => {
         const track = row.querySelector(".hydra-track").getBoundingClientRect();
         const truth = row.querySelector(".hydra-truth");
@@ -250,11 +263,19 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
         "At T = 1,024, fused: 0.200 times as long as all at once. "
         "You made no guess for this length."
     )
-    # What is in sight stays so at another length: only then can the two be compared.
+    # Each length is looked at by itself, so the next is guessed; a second look compares the two.
     page.get_by_role("radio", name="64", exact=True).click()
+    expect_rows(page, ("?", ""), ("?", ""))
+    page.get_by_role("button", name="look").click()
     expect_rows(page, ("2,000 ×", ""), ("0.250 ×", ""))
     expect(page.get_by_role("slider")).to_have_count(0)  # no mark was a guess
+    page.get_by_role("radio", name="1,024").click()
+    expect_rows(page, ("not run", ""), ("0.200 ×", ""))
+    page.get_by_role("radio", name="64", exact=True).click()
     page.get_by_role("button", name="cover again").click()
+    page.get_by_role("radio", name="1,024").click()
+    expect_rows(page, ("not run", ""), ("0.200 ×", ""))
+    page.get_by_role("radio", name="64", exact=True).click()
     fused = page.get_by_role("slider", name="fused")
     expect(fused).to_be_enabled()
     fused.focus()
@@ -291,7 +312,9 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
         "guesses=[[1],[1],[1]]",
         "guesses=[[1,20000],[1,1],[1,1]]",
         "guesses=[[1,0],[1,1],[1,1]]",
-        "looked=1",
+        "looked=true",
+        "looked=[true]",
+        "looked=[1,0,0]",
         "factors={}",
     ]:
         follow(page, f"#guess.{asked}")
@@ -303,7 +326,7 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
 def test_links(widget_page):
     page = widget_page(
         made(),
-        fragment="#guess.T=64&guess.looked=true&guess.guesses=[[null,null],[100,0.2],[null,null]]",
+        fragment="#guess.T=64&guess.looked=[false,true,false]&guess.guesses=[[null,null],[100,0.2],[null,null]]",
     )
     expect_rows(page, ("2,000 ×", " you: 100 ×"), ("0.250 ×", " you: 0.2 ×"))
     follow(page, "#guess.T=1024")

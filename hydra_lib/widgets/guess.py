@@ -23,7 +23,7 @@ class GuessWidget(Widget):
 
     ``guesses`` are factors from 0.1 to 10,000, None where none was made: a row for each length,
     the shortest first, with one for each kernel but the reference, in the order of the rows. ``T``
-    is the length, ``looked`` whether what was measured is shown.
+    is the length; ``looked`` says of each length whether what was measured is shown.
 
     Raises TypeError for rows that are no list of rows; ValueError for rows without a reference or
     with two, without a kernel, T or ratio, for two rows of one kernel and length, for a factor
@@ -34,7 +34,7 @@ class GuessWidget(Widget):
     name = Text("guess").tag(sync=True)
     guesses = Setting([[None]], low=LEAST, high=MOST, options=(None,), shape=(LENGTHS, ROWS))
     T = Setting(1, low=1, high=2**53, whole=True)
-    looked = Setting(False, options=(False, True))
+    looked = Setting([False], options=(False, True), shape=(LENGTHS,))
 
     about = Text("").tag(sync=True)
     reference = Text("").tag(sync=True)
@@ -66,11 +66,12 @@ class GuessWidget(Widget):
             ends = f"{1 / MOST:g} and {1 / LEAST:g}"
             raise ValueError(f"ratios must lie between {ends}, got {1 / outside[0]:.3g}")
         none = [[None] * len(factors) for _ in lengths(factors)]
-        start: dict[str, Any] = {"guesses": none, "T": paired[0]["T"]}
+        covered = [False] * len(none)
+        start: dict[str, Any] = {"guesses": none, "T": paired[0]["T"], "looked": covered}
         given = {"about": about, "reference": references[0], "factors": factors}
         super().__init__(**given | start | traits)
 
-    @traitlets.validate("guesses", "T")
+    @traitlets.validate("guesses", "T", "looked")
     def _check_setting(self, proposal):
         name, value = proposal["trait"].name, proposal["value"]
         known = lengths(self.factors)
@@ -78,6 +79,8 @@ class GuessWidget(Widget):
             size, got = (len(known), len(self.factors)), (len(value), len(value[0]))
             if got != size:
                 raise SettingError(f"guesses must be {size} factors, got {got}")
+        if name == "looked" and len(value) != len(known):
+            raise SettingError(f"looked must be {len(known)} truths, got {len(value)}")
         if name == "T" and value not in known:
             measured = ", ".join(map(str, known))
             raise SettingError(f"T must be one of those measured ({measured}), got {value!r}")

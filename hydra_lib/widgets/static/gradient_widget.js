@@ -133,7 +133,7 @@ function render({ model, el: root }) {
   const aimed = el("span", { class: "hydra-label" });
   const frame = { preserveAspectRatio: "none", "aria-hidden": "true" };
   const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
-    aimed, mix, aim,
+    aimed, aim, mix,
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" },
       ...words.map((_, j) => line(100 * j + 50, ARCS + RADIUS, 100 * j + 50, ARCS + RADIUS - height(most), "hydra-rail")), ...paths.flat()),
     ...discs, ...words.map((word) => el("span", {}, word)),
@@ -209,7 +209,7 @@ function curve(most) {
     ...ticks({ low: 0, high: most }, 4).flatMap((loss) => [
       line(LEFT, y(loss), RIGHT, y(loss), loss ? "hydra-grid" : "hydra-base"),
       text(LEFT - 6, y(loss) + 4, number(loss), "end")]),
-    ...ticks(steps, 4).map((step) => text(x(step), BOTTOM + 15, when(step), "middle")),
+    ...ticks(steps, 4).map((step) => text(x(step), BOTTOM + 15, when(step), step === AHEAD ? "end" : "middle")),
     past, path, dot);
   const points = (losses, from) => losses.map((loss, i) => `${x(from + i).toFixed(1)},${y(loss).toFixed(1)}`).join(" ");
   const draw = (taken, losses) => {

@@ -17,10 +17,15 @@ function render({ model, el: root }) {
   const at = (factor) => (100 * (Math.log10(factor) - low)) / (high - low);
   const lengths = pills("Tokens T", measured.map((T) => [String(T), T.toLocaleString("en")]),
     (T) => update(model, { T: Number(T) }));
-  const button = el("button", { type: "button", onclick: () => update(model, { looked: !model.get("looked") }) });
+  /** The place of the length that is shown, among all. */
+  const place = () => measured.indexOf(model.get("T"));
+  const button = el("button", {
+    type: "button",
+    onclick: () => update(model, { looked: model.get("looked").map((seen, l) => (l === place() ? !seen : seen)) }),
+  });
   const rows = kernels.map((kernel, i) => {
     const guess = () => {
-      const [at, factor] = [measured.indexOf(model.get("T")), Number((10 ** input.valueAsNumber).toPrecision(3))];
+      const [at, factor] = [place(), Number((10 ** input.valueAsNumber).toPrecision(3))];
       update(model, {
         guesses: model.get("guesses").map((row, l) => row.map((old, k) => (l === at && k === i ? factor : old))),
       });
@@ -38,7 +43,7 @@ function render({ model, el: root }) {
   const unit = el("div", { class: "hydra-guess", "aria-hidden": "true" },
     el("div", {}, el("span", {}, reference), el("div", { class: "hydra-track" })), el("div", {}, el("output", {}, "1 ×"), el("small")));
   const decades = Array.from({ length: Math.round(high - low) + 1 }, (_, i) => 10 ** (low + i));
-  const mark = (place, text) => el("span", { style: `--at:${place}%` }, text);
+  const mark = (where, text) => el("span", { style: `--at:${where}%` }, text);
   const axis = el("div", { class: "hydra-guess", "aria-hidden": "true" }, el("div", {}, el("span"),
     el("div", { class: "hydra-track hydra-decades" }, ...decades.map((factor) =>
       mark(at(factor), factor < 1000 ? factor : `${factor / 1000}k`))),
@@ -58,13 +63,13 @@ function render({ model, el: root }) {
   );
 
   return follow(model, ["guesses", "T", "looked"], () => {
-    const looked = model.get("looked");
+    const looked = model.get("looked")[place()];
     const T = model.get("T");
     lengths.set(String(T));
     button.textContent = looked ? "cover again" : "look";
     board.classList.toggle("hydra-covered", !looked);
     const known = factors.map(({ times }) => times[T] ?? null);
-    const guesses = model.get("guesses")[measured.indexOf(T)];
+    const guesses = model.get("guesses")[place()];
     prompt.classList.toggle("hydra-away", looked);
     rows.forEach(({ input, truth, said, own }, i) => {
       const guess = guesses[i];
@@ -103,6 +108,7 @@ function told(kernels, known, guesses, reference, T) {
 function valid(trait, value, state) {
   if (!withinLimits(trait, value, state)) return false;
   const measured = lengthsOf(state.factors);
+  if (trait === "looked") return value.length === measured.length;
   if (trait === "guesses") return value.length === measured.length && value[0].length === state.factors.length;
   return trait !== "T" || measured.includes(value);
 }

@@ -96,7 +96,7 @@ function render({ model, el: root }) {
   const heads = [...matrix.root.querySelectorAll("thead th")];
   const seen = values.map((value) => swatch(css(value)));
   heads.forEach((cell, j) => cell.replaceChildren(
-    ...(j < n ? [seen[j]] : []), el("span", { class: "hydra-aside" }, cell.textContent)));
+    el("span", { class: "hydra-aside" }, cell.textContent), ...(j < n ? [seen[j]] : [])));
   seen.forEach(light);
   matrix.root.classList.add("hydra-dense", "hydra-mixing");
   const mixes = matrix.cells.map((cells) => cells[n].appendChild(swatch(css([0, 0, 0]))));

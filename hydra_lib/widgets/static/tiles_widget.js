@@ -19,7 +19,7 @@ function render({ model, el: root }) {
   columnHeads(board, "", [...words, "m", "l", "mix"]);
   board.root.classList.add("hydra-dense", "hydra-mixing", "hydra-tiles");
   [...board.root.querySelectorAll("thead th")].slice(0, n).forEach((cell, j) =>
-    cell.replaceChildren(swatch(css(values[j])), el("span", { class: "hydra-aside" }, words[j])));
+    cell.replaceChildren(el("span", { class: "hydra-aside" }, words[j]), swatch(css(values[j]))));
   const mixes = board.cells.map((cells) => cells[n + 2].appendChild(swatch(css([0, 0, 0]))));
   const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:7", "aria-live": "polite" });
   root.classList.add("hydra", "hydra-sentence");
