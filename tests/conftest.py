@@ -1,6 +1,7 @@
 """A system Chromium, the built site on a local server, pages of widgets, and what they said."""
 
 import functools
+import gc
 import http.server
 import inspect
 import json
@@ -38,6 +39,16 @@ if sys.version_info < (3, 11):
     triton.jit = lambda fn=None, **how: (
         plain_jit(inspect.unwrap(fn), **how) if fn else functools.partial(triton.jit, **how)
     )
+
+# While tests are collected nothing is thrown away, and what was collected stays: to go through all
+# of that again and again took a tenth of the quick tests' processor time.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
+
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"

@@ -200,7 +200,7 @@ function render({ model, el: root }) {
 
 /** The loss of the steps taken, grey, and of those to come, from the scores as they stand; the dot is now. */
 function curve(most) {
-  const caption = el("figcaption", {}, "the loss, in steps: the last, and the next");
+  const caption = el("figcaption", {}, "the loss: of the steps so far, now, and of those to come");
   const steps = { low: -BACK, high: AHEAD };
   const [x, y] = [scale(steps, LEFT, RIGHT), scale({ low: 0, high: most }, BOTTOM, TOP)];
   const [path, past] = ["hydra-line", "hydra-taken"].map((kind) => svg("polyline", { class: kind }));
