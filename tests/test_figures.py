@@ -52,6 +52,22 @@ def test_no_alternative_is_an_error():
         themed(figure()[0], " ")
 
 
+def test_cells_are_of_one_size_and_rows_lie_beside_each_other():
+    """Whatever the lengths of the titles and the shapes of the matrices."""
+    two, three = torch.ones(2, 3), torch.ones(3, 1)
+    svg = matrices(
+        ("a long title over two rows", two), "@", ("v", three), "=", ("w", two[:, :1]), alt="w"
+    ).svg
+    corner = r'<path d="M ([\d.]+) ([\d.]+) \nL ([\d.]+) [\d.]+ \nL [\d.]+ ([\d.]+) '
+    _, *cells = (tuple(map(float, found)) for found in re.findall(corner, svg))  # first the paper
+    assert len(cells) == 6 + 3 + 2
+    sizes = {(round(right - left, 2), round(low - top, 2)) for left, top, right, low in cells}
+    assert len(sizes) == 1
+    assert sizes.pop() == pytest.approx((31.68, 31.68), abs=0.02)
+    lines = sorted({round(low, 2) for *_, low in cells})
+    assert len(lines) == 3
+
+
 def test_matrices_print_every_entry():
     svg = matrices(
         ("left", torch.tensor([[1.0, -0.5], [-torch.inf, 0.0]])),

@@ -215,6 +215,13 @@ def test_hints_and_solutions_are_closed_until_they_are_asked_for(open_page, site
     hints = opened.locator(".exercise details.sd-dropdown")
     assert hints.count() == 2 * solutions.count()
     assert hints.evaluate_all("all => all.every((one) => !one.open)")
+    shut = hints.evaluate_all("all => all.map((one) => one.getBoundingClientRect().y)")
+    assert shut[::2] == shut[1::2]  # two share a line
+    below = opened.locator(".exercise + .solution").evaluate_all(
+        """all => all.map((one) => one.getBoundingClientRect().y
+            - one.previousElementSibling.getBoundingClientRect().bottom)"""
+    )
+    assert below == pytest.approx([0] * solutions.count(), abs=0.5)  # at the foot of its exercise
 
 
 @pytest.mark.parametrize("kind", ["http", "file"])

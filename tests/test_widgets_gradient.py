@@ -222,6 +222,19 @@ def test_on_a_phone_the_run_its_words_and_its_curve_are_on_one_screen(widget_pag
 
 
 @browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_row_is_that_of_the_last_word_beside_its_target(widget_page, width):
+    page = widget_page(GradientWidget(), width=width)
+    aim, mix = (page.locator(".hydra-taught > .hydra-swatch").nth(i) for i in (0, 1))
+    (aim_x, aim_y), (x, y) = middle(aim), middle(mix)
+    assert x == pytest.approx(middle(page.locator(".hydra-knob").last)[0], abs=1)
+    assert aim_y == pytest.approx(y, abs=1)
+    assert aim_x < x
+    ends = """paths => paths.map((one) => one.getPointAtLength(one.getTotalLength()).x)"""
+    assert page.locator(".hydra-paint").evaluate_all(ends) == pytest.approx([650] * 7, abs=16)
+
+
+@browser
 def test_drag_teach_and_saturate(widget_page):
     page = widget_page(GradientWidget())
     scores = torch.zeros(7, dtype=torch.float64)

@@ -902,3 +902,20 @@ def test_arrows_travel_as_they_are_written():
     for name, arrows in (("q", sentence.QUERIES), ("k", sentence.KEYS)):
         assert max(len(str(x)) for row in state[name] for x in row) <= 4  # -0.4
         torch.testing.assert_close(torch.tensor(state[name]), arrows)
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_columns_are_headed_by_their_words_above_their_colours(widget_page, width):
+    page = widget_page(SentenceWidget(), width=width)
+    heads = page.locator(".hydra-mixing thead th")
+    cells = page.locator(".hydra-mixing tbody tr").first.locator("td")
+    for j, word in enumerate(sentence.WORDS):
+        name, dot = (heads.nth(j).locator(f".hydra-{kind}") for kind in ("aside", "swatch"))
+        expect(name).to_have_text(word)
+        over, under, cell = (part.bounding_box() for part in (name, dot, cells.nth(j)))
+        assert over["height"] > over["width"] or len(word) < 3  # from below to above
+        assert over["y"] + over["height"] <= under["y"] <= cell["y"] - under["height"]
+        for part in (over, under):
+            assert cell["x"] <= part["x"]
+            assert part["x"] + part["width"] <= cell["x"] + cell["width"]
