@@ -50,6 +50,10 @@ def pytest_collection_finish():
     gc.enable()
 
 
+def pytest_unconfigure():
+    gc.unfreeze()  # or at the end something would seem to leak
+
+
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
 HOST = ROOT / "book" / "_static" / "widget_host.js"

@@ -118,6 +118,12 @@ def test_contours_are_where_a_measure_has_one_value():
             if name == "entropy"
             else (1 - p.square().sum(dim=1)) / 2
         )
+        corners = 2 * torch.pi * torch.arange(3, dtype=torch.float64) / 3
+        turned = torch.atan2(p @ corners.sin(), p @ corners.cos())  # all around the middle, evenly
+        wanted = 2 * torch.pi * torch.arange(count, dtype=torch.float64) / count
+        torch.testing.assert_close(
+            torch.exp(1j * turned), torch.exp(1j * wanted), rtol=0, atol=1e-9
+        )
         inner = p.min(dim=1).values > 1e-9
         torch.testing.assert_close(values[inner], torch.full_like(values[inner], level))
         # Where the edge of the triangle is met first, more is left there.
