@@ -323,7 +323,7 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
     expect(page.locator("td.hydra-bar")).to_have_text(["0.143"] * 7)
     # What runs on arrives.
     page.get_by_role("button", name="run", exact=True).click()
-    expect(page.locator(".hydra-summary")).to_contain_text("Loss 0.00")
+    expect(page.locator(".hydra-summary")).to_contain_text("Learned: loss 0.00")
     expect(page.get_by_role("button", name="run", exact=True)).to_be_visible()
 
 
@@ -444,7 +444,7 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     told = page.locator(".hydra-summary")
     expect(told).to_contain_text(f"Loss 0.46, halved after {half} steps. ")
     near = page.locator(".hydra-taught .hydra-label").first  # on a phone the sentence is far below
-    expect(near).to_have_text("output; dashed, its target; loss 0.46")
+    expect(near).to_have_text("loss 0.46: half the squared distance of the two")
     # Sure and wrong: a plain, then a cliff.
     assert losses[60] > 0.99 * losses[0]
     assert losses[160] < 0.01 * losses[0]
@@ -457,7 +457,7 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     assert losses[200] > losses[0] / 2
     expect(told).to_contain_text(f"Loss {losses[0]:.3g}, and {losses[200]:.3g} after 200 steps. ")
     page.get_by_label("slept", exact=True).check()
-    expect(told).to_have_text(re.compile(r"^Loss [^,]*\. "))  # nothing to halve
+    expect(told).to_have_text(re.compile(r"^Learned: loss [^,]*\. "))  # nothing to halve
 
 
 @browser

@@ -32,7 +32,7 @@ SCORES = [
     [0.9, -0.1, 0.3, 0.6, 1.4],
     [0.2, 0.8, -0.3, 0.5, 1.0],
 ]
-TOGGLES = "scores: may row i attend to column j?"
+TOGGLES = "scores: press one to forbid it, or to allow it again"
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -112,8 +112,10 @@ def expect_mask(page, mask, scores=SCORES, preset="", kind=""):
     places = [(i, j) for i in range(T) for j in range(T)]
     toggles = table_of(page, TOGGLES).locator("button")
     expect(toggles).to_have_text([written(scores[place].item()) for place in places])
-    struck = toggles.evaluate_all("all => all.map((b) => getComputedStyle(b).textDecorationLine)")
-    assert struck == ["none" if mask[place] else "line-through" for place in places]
+    hatched = toggles.evaluate_all(
+        """all => all.map((b) => getComputedStyle(b).backgroundImage.startsWith("repeating"))"""
+    )
+    assert hatched == [not mask[place] for place in places]
     told = toggles.evaluate_all(
         "all => all.map((b) => [b.getAttribute('aria-pressed'), b.getAttribute('aria-label')])"
     )

@@ -449,8 +449,19 @@ def test_a_level_is_dragged(widget_page, width):
     page.mouse.click(x, y - 40)  # beside a level nothing is to be held
     drawn(page)
     expect_setting(page, 1, [3, 2.5, 0.5, 0, -1], "own")
+    # A pile is held as well, wherever it is taken, and goes no further than its level.
+    x, y = level(page, 1)
+    page.mouse.move(x, y - 30)
+    page.mouse.down()
+    page.mouse.move(x, y - 30 - 37, steps=5)
+    drawn(page)
+    expect_setting(page, 1, [1.5, 2.5, 0.5, 0, -1], "own")
+    page.mouse.move(x, y + 300, steps=5)
+    page.mouse.up()
+    drawn(page)
+    expect_setting(page, 1, [4, 2.5, 0.5, 0, -1], "own")
     page.get_by_label("energy of state 1").focus()
-    for key, energy in (("ArrowUp", -2.9), ("Home", -4), ("End", 2), ("ArrowDown", 1.9)):
+    for key, energy in (("ArrowUp", -3.9), ("Home", -4), ("End", 2), ("ArrowDown", 1.9)):
         press(page, key)
         expect_setting(page, 1, [-energy, 2.5, 0.5, 0, -1], "own")
     page.get_by_label("Example").select_option("as given")

@@ -106,7 +106,7 @@ function render({ model, el: root }) {
     return node;
   };
   const mix = inColumn(row, swatch(css(values[0])));
-  const aim = inColumn(row - 1, swatch(css(values[0])));
+  const aim = inColumn(0, swatch(css(values[0])));
   aim.classList.add("hydra-aim");
   const paths = words.map((_, j) => ["casing", "paint"].map((kind) => svg("path", {
     class: `hydra-${kind}`, style: `--paint:${css(values[j])}`,
@@ -133,7 +133,7 @@ function render({ model, el: root }) {
   const aimed = el("span", { class: "hydra-label" });
   const frame = { preserveAspectRatio: "none", "aria-hidden": "true" };
   const picture = el("div", { class: "hydra-words hydra-taught", "aria-hidden": "true" },
-    aimed, aim, mix,
+    aimed, aim, el("span", { class: "hydra-label hydra-aims" }, el("span", {}, "← target"), el("span", {}, "output →")), mix,
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" },
       ...words.map((_, j) => line(100 * j + 50, ARCS + RADIUS, 100 * j + 50, ARCS + RADIUS - height(most), "hydra-rail")), ...paths.flat()),
     ...discs, ...words.map((word) => el("span", {}, word)),
@@ -159,7 +159,7 @@ function render({ model, el: root }) {
     const scores = model.get("scores");
     const { p, output, loss, pull, push } = now();
     target.set(String(model.get("target")));
-    aimed.textContent = `output; dashed, its target; loss ${small(loss)}`;
+    aimed.textContent = `loss ${small(loss)}: half the squared distance of the two`;
     paint(mix, output);
     paint(aim, values[model.get("target")]);
     words.forEach((_, j) => {
@@ -189,7 +189,7 @@ function render({ model, el: root }) {
     ahead.draw(taken, losses);
     const strongest = Math.max(...push.map(Math.abs));
     const rising = words[push.indexOf(Math.max(...push))];
-    summary.textContent = `Loss ${small(loss)}${loss > LEARNT ? halved(losses) : ""}. `
+    summary.textContent = `${loss > LEARNT ? `Loss ${small(loss)}${halved(losses)}` : `Learned: loss ${small(loss)}`}. `
       + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
         : `The step would raise “${rising}” most: its weight × pull is the largest. `
           + (rising === words[model.get("target")] ? ""
@@ -200,7 +200,7 @@ function render({ model, el: root }) {
 
 /** The loss of the steps taken, grey, and of those to come, from the scores as they stand; the dot is now. */
 function curve(most) {
-  const caption = el("figcaption", {}, "the loss: of the steps so far, now, and of those to come");
+  const caption = el("figcaption", {}, "the loss: so far, now, and to come");
   const steps = { low: -BACK, high: AHEAD };
   const [x, y] = [scale(steps, LEFT, RIGHT), scale({ low: 0, high: most }, BOTTOM, TOP)];
   const [path, past] = ["hydra-line", "hydra-taken"].map((kind) => svg("polyline", { class: kind }));

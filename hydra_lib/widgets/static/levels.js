@@ -24,9 +24,29 @@ export function levels(n, lift) {
 
   const exact = states.map(() => svg("rect", { width: SHELF, class: "hydra-exact" }));
   const piles = states.map(() => svg("path", { class: "hydra-particles" }));
+  // What stands on a level can be held as well as the level itself.
+  const holds = states.map((_, i) => {
+    const hold = svg("rect", { width: SHELF, class: "hydra-hold" });
+    let grabbed;
+    hold.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      event.preventDefault();
+      hold.setPointerCapture(event.pointerId);
+      grabbed = { y: event.clientY, energy: shelves[i].valueAsNumber };
+    });
+    hold.addEventListener("pointermove", (event) => {
+      if (!hold.hasPointerCapture(event.pointerId)) return;
+      const [low, high] = ends;
+      const height = picture.getBoundingClientRect().height * (ROOM - PILE - THUMB) / ROOM;
+      const energy = grabbed.energy + ((grabbed.y - event.clientY) / height) * (high - low);
+      lifted = true;
+      lift(i, Math.round(10 * Math.min(high, Math.max(low, energy))) / 10);
+    });
+    return hold;
+  });
   const picture = svg("svg", {
     viewBox: `0 0 ${COLUMN * n} ${ROOM}`, preserveAspectRatio: "none", "aria-hidden": "true",
-  }, ...exact, ...piles);
+  }, ...exact, ...piles, ...holds);
   const shelves = states.map((state, i) => el("input", {
     type: "range", step: 0.1, "data-lm-suppress-shortcuts": "true", "aria-label": `energy of state ${state}`,
     oninput: (event) => {
@@ -103,6 +123,9 @@ export function levels(n, lift) {
       exact[i].setAttribute("x", COLUMN * i + (COLUMN - SHELF) / 2);
       exact[i].setAttribute("y", tops[i] - 2 - PILE * p[i]);
       exact[i].setAttribute("height", PILE * p[i]);
+      holds[i].setAttribute("x", COLUMN * i + (COLUMN - SHELF) / 2);
+      holds[i].setAttribute("y", tops[i] - 10 - PILE * p[i]);
+      holds[i].setAttribute("height", s === -Infinity ? 0 : 10 + PILE * p[i]);
     });
     if (first) start(true);
     else pile();

@@ -39,7 +39,7 @@ function render({ model, el: root }) {
   const marks = ["hydra-ring", "hydra-dot"].map((kind) => ({
     level: line(0, 0, 0, 0, "hydra-rule"),
     here: svg("circle", { r: 6, class: kind }),
-    there: svg("circle", { r: 6, class: kind }),
+    there: svg("circle", { r: 3.5, class: kind }), // smaller: it is not what one drags
   }));
   const handle = svg("circle", { r: 22, class: "hydra-handle" });
   const end = text(PANEL.right, FOOT + 16, "", "end");
