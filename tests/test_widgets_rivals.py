@@ -235,6 +235,7 @@ def test_another_measure_has_another_best(widget_page):
     assert shown(page)["best"] == pytest.approx((-1.8, 0.2, 0.48))
     page.get_by_role("radio", name="entropy S").click()
     expect(page.locator(".hydra-rivals th").last).to_have_text("softmax")
+    expect(labels.nth(-2)).to_have_text("ln 3")
 
 
 @browser

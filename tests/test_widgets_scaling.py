@@ -242,6 +242,8 @@ def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
 def test_controls_by_keyboard(widget_page):
     page = widget_page(ScalingWidget())
     expect_setting(page)
+    keys = page.locator(".hydra-frozen tbody th")
+    expect(keys).to_have_text([str(1 + j) for j in range(keys.count())])
     size = page.get_by_label("Width dₖ")
     size.focus()
     page.keyboard.press("ArrowRight")

@@ -200,6 +200,9 @@ def test_a_number_that_is_pressed_is_followed(widget_page):
         expect_element(page, *index, **sizes)
     page.get_by_label("wrong reshape").click()
     wrong = page.locator("[data-stage=wrong] .hydra-strip")
+    wrong.locator("span").nth(7).click()  # 0 · 15 + 2 · 3 + 1
+    drawn(page)
+    expect_element(page, 0, 2, 1, wrong=True, **sizes)
     wrong.locator("span").nth(22).click()  # 1 · 15 + 2 · 3 + 1
     drawn(page)
     expect_element(page, 1, 2, 1, wrong=True, **sizes)

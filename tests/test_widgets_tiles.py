@@ -7,7 +7,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from hydra_lib import scaled_dot_product_attention, sentence
+from hydra_lib import scaled_dot_product_attention, sentence, trace
 from hydra_lib.widgets import TilesWidget
 from hydra_lib.widgets._base import SettingError
 from tests.conftest import drawn, expect_refused, extended, follow, in_javascript, numbers, press
@@ -87,8 +87,26 @@ def test_the_last_tile_leaves_the_output(widget_page, block):
     )
     wanted = [[round(255 * x) for x in row] for row in output.double().tolist()]
     assert paints == [f"rgb({r}, {g}, {b})" for r, g, b in wanted]
+    last = trace(sentence.QUERIES, sentence.KEYS, sentence.VALUES).scaled[-1].double()
+    total = (last - last.max()).exp().sum()
+    found = page.locator(".hydra-tiles tbody tr").last.locator("td").all_inner_texts()
+    assert found[7:9] == [f"{last.max():.1f}", f"{total:.2f}"]
     button.click()
     expect(page.get_by_label("Tiles done")).to_have_value("0")
+
+
+@browser
+def test_tiles_of_another_side_are_as_far_as_they_go(widget_page):
+    page = widget_page(TilesWidget(block=2, step=2))
+    side, done = page.get_by_label("Tile side"), page.get_by_label("Tiles done")
+    side.press("ArrowRight")
+    expect(done).to_have_attribute("aria-valuetext", "2 of 6")
+    done.press("End")
+    side.press("ArrowLeft")
+    expect(done).to_have_attribute("aria-valuetext", "6 of 10")
+    done.press("End")
+    side.press("ArrowRight")
+    expect(done).to_have_attribute("aria-valuetext", "6 of 6")
 
 
 @browser

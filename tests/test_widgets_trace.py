@@ -677,6 +677,8 @@ def test_on_a_phone_a_number_and_what_changes_it_are_on_one_screen(widget_page):
     summary = page.locator(".hydra-summary")
     expect(summary).to_contain_text("given; it enters every score of the query “the”.")
     assert widget.bounding_box()["height"] == before  # the sentence has its room beside them
+    spoken, tables = summary.bounding_box(), page.locator(".hydra-traced > .hydra-panels")
+    assert spoken["y"] + spoken["height"] <= tables.bounding_box()["y"]  # and lies on none
     for button in ("−1", "+1"):
         expect(page.get_by_role("button", name=button, exact=True)).to_be_in_viewport(ratio=1)
     page.get_by_role("button", name="+1", exact=True).click()
