@@ -44,12 +44,20 @@ function render({ model, el: root }) {
   let drawn;
   let many;
   let few;
+  // A wide score takes many draws: those of all widths are made while the hand is on its way.
+  const most = model.get("limits").d_k.options.at(-1);
+  const ahead = (d) => d <= most && window.requestIdleCallback?.(() => {
+    many(d, 0, 0, 1);
+    ahead(2 * d);
+  });
+  root.addEventListener("pointerenter", () => ahead(1), { once: true });
   return follow(model, ["d_k", "sigma", "mu_q", "mu_k", "seed"], () => {
     const seed = model.get("seed");
     if (seed !== drawn) {
-      drawn = seed;
       many = sampler(SAMPLES, 1, seed);
       few = sampler(1, KEYS, seed);
+      if (drawn !== undefined) ahead(1);
+      drawn = seed;
     }
     const d = model.get("d_k");
     const setting = [d, model.get("mu_q"), model.get("mu_k"), model.get("sigma")];
@@ -58,10 +66,11 @@ function render({ model, el: root }) {
     sigma.set(setting[3]);
 
     const raw = moments(...setting);
+    const [samples, scored] = [many(...setting), few(...setting)];
     const found = [1, Math.sqrt(d)].map((divisor, which) => {
       const expected = { mean: raw.mean / divisor, variance: raw.variance / divisor ** 2 };
-      const scores = many(...setting).map((s) => s / divisor);
-      const keys = few(...setting).map((s) => s / divisor);
+      const scores = samples.map((s) => s / divisor);
+      const keys = scored.map((s) => s / divisor);
       const { p, entropy, frobenius } = saturation(keys);
       const measured = measure(scores);
       lanes[which].draw(scores, expected);
