@@ -16,7 +16,7 @@ import yaml
 from nbclient import NotebookClient
 
 from tests.conftest import ROOT, SITE
-from tools import export
+from tools import export, sync
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]
@@ -54,6 +54,25 @@ def test_every_chapter_has_its_notebook_and_its_stored_lines():
 def test_in_step_with_the_text(path):
     """Run make sync after editing a chapter."""
     assert nbformat.read(path, as_version=4) == export.derive(ROOT / "book" / f"{path.stem}.md")
+
+
+def test_no_chapter_loses_its_notebook_without_a_word(tmp_path, monkeypatch):
+    for name in ("BOOK", "NOTEBOOKS", "PRINTED"):
+        monkeypatch.setattr(sync, name, tmp_path / name)
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(sync, "sources", list)
+    notebook, text = tmp_path / "NOTEBOOKS" / "12_new.ipynb", tmp_path / "BOOK" / "12_new.md"
+    notebook.touch()
+    text.touch()
+    said = (
+        "12_new.md has no cell tagged nbval-check-output any more: tag one, or delete 12_new.ipynb"
+    )
+    with pytest.raises(SystemExit, match=f"^{re.escape(said)}$"):
+        sync.main()
+    assert notebook.exists()
+    text.unlink()  # a chapter that is gone takes its notebook along
+    sync.main()
+    assert not notebook.exists()
 
 
 def thrown_away(source):

@@ -10,7 +10,7 @@ import json
 import nbformat
 from nbclient import NotebookClient
 
-from tools.export import ROOT, derive, sources
+from tools.export import BOOK, ROOT, derive, sources
 
 NOTEBOOKS = ROOT / "notebooks"
 PRINTED = ROOT / "tests" / "printed"
@@ -50,6 +50,11 @@ def main() -> None:
     wanted = {text.stem: derive(text) for text in sources()}
     for path in [*NOTEBOOKS.glob("*.ipynb"), *PRINTED.glob("*.json")]:
         if path.stem not in wanted:
+            if (
+                BOOK / f"{path.stem}.md"
+            ).exists():  # it had a notebook, so readers have its address
+                tag = "no cell tagged nbval-check-output any more"
+                raise SystemExit(f"{path.stem}.md has {tag}: tag one, or delete {path.name}")
             path.unlink()
     for stem, notebook in wanted.items():
         path, store = NOTEBOOKS / f"{stem}.ipynb", PRINTED / f"{stem}.json"
