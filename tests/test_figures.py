@@ -328,4 +328,5 @@ def test_five_inches_fit_on_a_phone(inches, least):
     """A page 360 px wide leaves 328 for what it shows; what is wider than 26 rem keeps half."""
     fig, _ = figure(width=inches)
     smallest = "min({}px,max(26rem,{}px))".format(*least)
-    assert f"max-width:max(100%,{smallest})" in themed(fig, "Axes without a curve.").svg
+    shown = f"width:{1.2 * 96 * inches:.0f}px;height:auto;max-width:max(100%,{smallest})"
+    assert shown in themed(fig, "Axes without a curve.").svg

@@ -316,8 +316,9 @@ def test_what_follows_a_position_is_the_softmax_of_its_own_logits():
     logits = torch.randn(7, 11, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     given = f"{{ logits: Float64Array.from({logits.flatten().tolist()}) }}"
     expression = f"Array.from(m.predict({given}, c, 11))"
-    got = torch.tensor(numbers(in_javascript("toy_model.js", expression, list(range(7)))))
-    torch.testing.assert_close(got.double(), logits.softmax(dim=1), rtol=1e-6, atol=1e-9)
+    got = numbers(in_javascript("toy_model.js", expression, list(range(7))))
+    got = torch.tensor(got, dtype=torch.float64)
+    torch.testing.assert_close(got, logits.softmax(dim=1), rtol=1e-12, atol=0)
 
 
 # --- controls -------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ SCORES = [
     [0.9, -0.1, 0.3, 0.6, 1.4],
     [0.2, 0.8, -0.3, 0.5, 1.0],
 ]
-TOGGLES = "scores: press one to forbid it, or to allow it again"
+TOGGLES = "scores: press to forbid or allow"
 
 
 # --- settings -------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from tests.conftest import (
     in_node,
     numbers,
     press,
+    swipe,
     written,
 )
 
@@ -460,6 +461,12 @@ def test_a_level_is_dragged(widget_page, width):
     page.mouse.up()
     drawn(page)
     expect_setting(page, 1, [4, 2.5, 0.5, 0, -1], "own")
+    page.evaluate("document.body.style.minHeight = '3000px'")
+    x, y = level(page, 1)
+    assert swipe(page, (x, y - 30), (x, y - 67)) == 0  # a finger too, and the page stays
+    drawn(page)
+    expect_setting(page, 1, [2.5, 2.5, 0.5, 0, -1], "own")
+    page.get_by_label("energy of state 1").press("Home")
     page.get_by_label("energy of state 1").focus()
     for key, energy in (("ArrowUp", -3.9), ("Home", -4), ("End", 2), ("ArrowDown", 1.9)):
         press(page, key)

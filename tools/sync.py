@@ -50,9 +50,8 @@ def main() -> None:
     wanted = {text.stem: derive(text) for text in sources()}
     for path in [*NOTEBOOKS.glob("*.ipynb"), *PRINTED.glob("*.json")]:
         if path.stem not in wanted:
-            if (
-                BOOK / f"{path.stem}.md"
-            ).exists():  # it had a notebook, so readers have its address
+            # A chapter that had a notebook has readers who know its address.
+            if (BOOK / f"{path.stem}.md").exists():
                 tag = "no cell tagged nbval-check-output any more"
                 raise SystemExit(f"{path.stem}.md has {tag}: tag one, or delete {path.name}")
             path.unlink()

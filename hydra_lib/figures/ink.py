@@ -64,7 +64,8 @@ def figure(
 def themed(fig: Figure, alt: str) -> Picture:
     """Inline SVG of ``fig``, black drawn in the colour of the surrounding text.
 
-    ``alt`` says in a sentence what the figure shows, for readers who do not see it.
+    ``alt`` says in a sentence what the figure shows, for readers who do not see it. Where there is
+    room the figure is shown a fifth larger than its inches.
     Raises TypeError for anything but a figure and a text, ValueError when the text is empty.
     """
     if not isinstance(fig, Figure):

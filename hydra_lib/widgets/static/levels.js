@@ -1,7 +1,7 @@
 // Energy levels to be dragged, the probability that stands on each, and particles that hop.
 import { counts, hop } from "./particles.js";
 import { uniforms } from "./random.js";
-import { brief, columnHeads, el, number, svg, table, weight } from "./ui.js";
+import { brief, columnHeads, el, grab, number, svg, table, weight } from "./ui.js";
 
 const PARTICLES = 100;
 const OFFERS = 12; // of every state to each particle, on average: one in e¹² never meets the lowest
@@ -24,29 +24,24 @@ export function levels(n, lift) {
 
   const exact = states.map(() => svg("rect", { width: SHELF, class: "hydra-exact" }));
   const piles = states.map(() => svg("path", { class: "hydra-particles" }));
-  // What stands on a level can be held as well as the level itself.
-  const holds = states.map((_, i) => {
-    const hold = svg("rect", { width: SHELF, class: "hydra-hold" });
-    let grabbed;
-    hold.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      event.preventDefault();
-      hold.setPointerCapture(event.pointerId);
-      grabbed = { y: event.clientY, energy: shelves[i].valueAsNumber };
-    });
-    hold.addEventListener("pointermove", (event) => {
-      if (!hold.hasPointerCapture(event.pointerId)) return;
-      const [low, high] = ends;
-      const height = picture.getBoundingClientRect().height * (ROOM - PILE - THUMB) / ROOM;
-      const energy = grabbed.energy + ((grabbed.y - event.clientY) / height) * (high - low);
-      lifted = true;
-      lift(i, Math.round(10 * Math.min(high, Math.max(low, energy))) / 10);
-    });
-    return hold;
-  });
+  const holds = states.map(() => svg("rect", { width: SHELF, class: "hydra-hold" }));
   const picture = svg("svg", {
     viewBox: `0 0 ${COLUMN * n} ${ROOM}`, preserveAspectRatio: "none", "aria-hidden": "true",
   }, ...exact, ...piles, ...holds);
+  // What stands on a level can be held as well as the level itself, wherever it is taken.
+  holds.forEach((hold, i) => {
+    let taken;
+    hold.addEventListener("pointerdown", ({ clientY }) => {
+      const { top, height } = picture.getBoundingClientRect();
+      taken = { y: (clientY - top) / height, energy: shelves[i].valueAsNumber };
+    });
+    grab(hold, picture, (_, y) => {
+      const [low, high] = ends;
+      const energy = taken.energy + ((taken.y - y) * ROOM / (ROOM - PILE - THUMB)) * (high - low);
+      lifted = true;
+      lift(i, Math.round(10 * Math.min(high, Math.max(low, energy))) / 10);
+    });
+  });
   const shelves = states.map((state, i) => el("input", {
     type: "range", step: 0.1, "data-lm-suppress-shortcuts": "true", "aria-label": `energy of state ${state}`,
     oninput: (event) => {

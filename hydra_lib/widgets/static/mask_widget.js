@@ -12,7 +12,7 @@ function render({ model, el: root }) {
   const kind = choice("Scores", [["", "as given"], ["all zero", "all zero"]], (name) =>
     update(model, { scores: name ? zero : given }));
   const T = given.length;
-  const toggles = table("scores: press one to forbid it, or to allow it again", T, T, (i) => i + 1);
+  const toggles = table("scores: press to forbid or allow", T, T, (i) => i + 1);
   toggles.root.classList.add("hydra-toggles");
   const right = table("softmax with −∞", T, T + 1, (i) => i + 1);
   const wrong = table("softmax with 0 (wrong)", T, T + 1, (i) => i + 1);
