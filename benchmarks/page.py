@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import functools
 import gzip
-import itertools
 import mimetypes
 import shutil
 import socket
@@ -77,29 +76,32 @@ def serve():
         thread.join()
 
 
-# From an input event to the end of the frame that shows its effect: widgets draw in an animation
-# frame they ask for at the event, so the timer set in our own, asked for later, runs after it.
-MOVE = """async (moves) => {
-    const slider = document.querySelector("[data-ready] input[type=range]");
-    const button = document.querySelector("[data-ready] button");
-    const choice = [...document.querySelectorAll("[data-ready] select")]
-        .find((one) => one.options.length > 1);
+# From the display's tick after an input until the page has drawn its answer: a timer of a frame's
+# last callback runs once the frame is laid out and painted. Its pixels are made elsewhere, after.
+MOVE = """async ([which, moves]) => {
+    const widget = document.querySelectorAll("[data-ready]")[which];
+    const free = (kind) => [...widget.querySelectorAll(kind)]
+        .filter((one) => !one.disabled && one.checkVisibility());
+    const sliders = free("input[type=range]"), radios = free("input[type=radio]");
+    const buttons = free("button"), pressed = radios.length ? radios : buttons;
+    const choice = free("select").find((one) => one.options.length > 1);
+    const control = sliders[0] ?? radios[0] ?? choice ?? buttons[0];
+    const kind = control === choice ? "change" : "input";
+    control.scrollIntoView({block: "center", behavior: "instant"});
     const act = (i) => {
-        if (!slider && button) return button.click();
-        if (!slider) {
-            choice.selectedIndex = i % choice.options.length;
-            choice.dispatchEvent(new Event("change", {bubbles: true}));
-            return;
-        }
-        slider.value = Number(slider.min) + (slider.max - slider.min) * (i % 20) / 19;
-        slider.dispatchEvent(new Event("input", {bubbles: true}));
+        if (control === choice) choice.selectedIndex = i % choice.options.length;
+        else if (sliders.length) {
+            const [low, high] = [control.min, control.max].map(Number);
+            control.value = low + (high - low) * (i % 20) / 19;
+        } else return pressed[i % pressed.length].click();
+        control.dispatchEvent(new Event(kind, {bubbles: true}));
     };
     const times = [];
     for (let i = 0; i < moves; i++) {
-        const start = performance.now();
         act(i);
-        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-        times.push(performance.now() - start);
+        const tick = await new Promise((done) =>
+            requestAnimationFrame((time) => setTimeout(() => done(time))));
+        times.push(performance.now() - tick);
     }
     return times;
 }"""
@@ -134,22 +136,19 @@ def load(browser, url: str, throttled: bool) -> dict:
         }).observe(document, {subtree: true, childList: true, attributeFilter: ["data-ready"]});"""
     )
     page.goto(url, wait_until="load", timeout=120_000)
-    alive = "widget-view" in page.content()
-    if alive:
-        page.wait_for_function("window.firstWidget", timeout=120_000)
+    page.wait_for_function("window.firstWidget", timeout=120_000)
     page.wait_for_load_state("networkidle")
     cost = {"bytes": sum(sizes), "requests": len(sizes), "shift": page.evaluate("window.shift")}
     cost["text_ms"] = page.evaluate(
         "performance.getEntriesByName('first-contentful-paint')[0].startTime"
     )
-    if alive:
-        cost["ready_ms"] = page.evaluate("window.firstWidget")
+    cost["ready_ms"] = page.evaluate("window.firstWidget")
     context.close()
     return cost
 
 
-def moves(browser, url: str, throttled: bool) -> list[float]:
-    """Milliseconds from each movement to its frame; none where there is no widget."""
+def moves(browser, url: str, throttled: bool) -> dict[str, list[float]]:
+    """Milliseconds of each movement, by the widget that it moves."""
     size = {"width": 360 if throttled else 1280, "height": 900}
     context = browser.new_context(viewport=size, ignore_https_errors=True)
     page = context.new_page()
@@ -157,53 +156,37 @@ def moves(browser, url: str, throttled: bool) -> list[float]:
         rate = {"rate": THROTTLE["cpu_divisor"]}
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", rate)
     page.goto(url, wait_until="networkidle", timeout=120_000)
-    found = page.evaluate(MOVE, MOVES) if "widget-view" in page.content() else []
+    names = page.locator("[data-ready]").evaluate_all("all => all.map((e) => e.dataset.ready)")
+    found = {name: page.evaluate(MOVE, [i, MOVES]) for i, name in enumerate(names)}
     context.close()
     return found
 
 
-def empty_frame(browser) -> float:
-    """Median seconds from frame to frame of a page on which nothing moves."""
-    page = browser.new_page()
-    frames = page.evaluate(
-        """async () => {
-            const times = [performance.now()];
-            while (times.length < 100) {
-                await new Promise((done) => requestAnimationFrame(done));
-                times.push(performance.now());
-            }
-            return times;
-        }"""
-    )
-    page.close()
-    return statistics.median(b - a for a, b in itertools.pairwise(frames)) / 1e3
-
-
-def summary(group: str, page: str, loads: list[dict], moved: list[float]) -> dict:
+def summary(group: str, page: str, loads: list[dict], moved: list[dict]) -> dict:
     """A row: ``text`` is when the page is painted, ``ready`` when its first widget works, ``frame``
-    from an input to its frame. Both of these are missing where there is no widget."""
-    row = {
+    what a movement takes in the ``slowest`` of its widgets."""
+    frames = {name: sorted(t / 1e3 for times in moved for t in times[name]) for name in moved[0]}
+    p95 = {name: times[int(0.95 * len(times))] for name, times in frames.items()}
+    slowest = max(p95, key=p95.__getitem__)
+    return {
         "group": group,
         "page": page,
         "bytes": statistics.median(one["bytes"] for one in loads),
         "requests": statistics.median(one["requests"] for one in loads),
         "shift": max(one["shift"] for one in loads),
         "text": statistics.median(one["text_ms"] for one in loads) / 1e3,
+        "ready": statistics.median(one["ready_ms"] for one in loads) / 1e3,
+        "slowest": slowest,
+        "frame_p50": statistics.median(frames[slowest]),
+        "frame_p95": p95[slowest],
     }
-    if "ready_ms" in loads[0]:
-        frames = sorted(t / 1e3 for t in moved)
-        row["ready"] = statistics.median(one["ready_ms"] for one in loads) / 1e3
-        row["frame_p50"] = statistics.median(frames)
-        row["frame_p95"] = frames[int(0.95 * len(frames))]
-    return row
 
 
 def show(row: dict) -> str:
     cells = [f"{row['page']:18}{row['group']:10}", f"{row['bytes'] / 1e3:7.0f} kB"]
     cells += [f"{row['requests']:3.0f} requests", f"shift {row['shift']:.3f}"]
-    cells += [f"text {row['text']:.2f} s"]
-    if "ready" in row:
-        cells += [f"widget {row['ready']:.2f} s", f"frame p95 {1e3 * row['frame_p95']:.1f} ms"]
+    cells += [f"text {row['text']:.2f} s", f"widget {row['ready']:.2f} s"]
+    cells += [f"frame p95 {1e3 * row['frame_p95']:.1f} ms ({row['slowest']})"]
     return "  ".join(cells)
 
 
@@ -215,26 +198,18 @@ def main(store: bool) -> None:
         "rows": [],
     }
     versions = record["environment"]["versions"]
-    # The display's 60 frames a second would hide how long a frame takes. Without the last of these
-    # flags a headless Chromium keeps to them all the same.
-    uncapped = ["--no-sandbox", "--disable-gpu", "--disable-frame-rate-limit"]
-    uncapped += ["--run-all-compositor-stages-before-draw"]
     with sync_playwright() as playwright, serve() as address:
         executable = shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        hurried = playwright.chromium.launch(executable_path=executable, args=uncapped)
-        if (empty := empty_frame(hurried)) > 2e-3:
-            raise SystemExit(f"an empty page takes {1e3 * empty:.1f} ms a frame: they are capped")
         versions |= {"chromium": browser.version, "jupyter-book": version("jupyter-book")}
         for chapter in sorted(SITE.glob("book/[0-9][0-9]_*.html")):
             url = f"{address}/book/{chapter.name}"
             for group, throttled in (("as it is", False), ("throttled", True)):
                 loads = [load(browser, url, throttled) for _ in range(LOADS)]
-                moved = [t for _ in range(LOADS) for t in moves(hurried, url, throttled)]
+                moved = [moves(browser, url, throttled) for _ in range(LOADS)]
                 record["rows"].append(summary(group, chapter.stem, loads, moved))
                 print(show(record["rows"][-1]), flush=True)
         browser.close()
-        hurried.close()
     if store:
         write(record, FOLDER / "page.json")
 

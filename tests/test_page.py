@@ -156,7 +156,7 @@ MOVED = """async () => {
     const grown = [];
     for (const widget of document.querySelectorAll("[data-ready]")) {
         const heights = [];
-        const note = async () => { await frame(); heights.push(widget.offsetHeight); };
+        const note = async () => { await frame(); heights.push(widget.getBoundingClientRect().height); };
         for (const range of widget.querySelectorAll("input[type=range]:enabled")) {
             const [low, high, was] = [range.min, range.max, range.value].map(Number);
             for (let i = 0; i <= 13; i++) {
@@ -172,7 +172,7 @@ MOVED = """async () => {
             await note();
         }
         const more = Math.max(...heights) - Math.min(...heights);
-        if (more > 3) grown.push(`${widget.dataset.ready} by ${more}`);
+        if (more > 0) grown.push(`${widget.dataset.ready} by ${more}`);
     }
     return grown;
 }"""

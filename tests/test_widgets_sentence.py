@@ -556,6 +556,27 @@ def test_numbers_do_not_pass_through_weights_of_nobody(widget_page):
 
 
 @browser
+def test_rules_pressed_in_haste_are_drawn_once_a_frame(widget_page):
+    """Each way from rule to rule once had frames of its own: ten presses, ten drawings a frame."""
+    page = widget_page(SentenceWidget())
+    page.emulate_media(reduced_motion="no-preference")
+    drawings = page.evaluate(
+        """async () => {
+            const next = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+            const rules = document.querySelectorAll("input[type=radio]");
+            for (let i = 0; i < 10; i++) { rules[i % rules.length].click(); await next(); }
+            const arcs = document.querySelector(".hydra-arcs"), draw = arcs.replaceChildren;
+            let count = 0;
+            arcs.replaceChildren = (...all) => { count += 1; draw.apply(arcs, all); };
+            await next();
+            await next();
+            return count;
+        }"""
+    )
+    assert 1 <= drawings <= 2
+
+
+@browser
 def test_scores_stand_beside_the_weights_that_they_make(widget_page):
     page = widget_page(SentenceWidget(controls=["tau"]))
     scores = page.locator(".hydra-score")

@@ -54,11 +54,17 @@ export function pots(model, words, paints) {
     paints[j].setAttribute("aria-valuenow", parts);
     paints[j].style.setProperty("--size", mixes ? sizeOf(parts).toFixed(3) : "1");
   });
+  // To ask where things are is to lay the page out: once, and again when their size has changed.
+  let below = null;
+  new ResizeObserver(() => { below = null; }).observe(paints[0]);
   /** How far below their picture, in its units, the arcs begin: within the smallest pot, and so within any. */
   const behind = (arcs, height) => {
-    const [from, pot] = [arcs, paints[0]].map((part) => part.getBoundingClientRect().bottom);
-    const least = paints[0].offsetHeight * sizeOf(min);
-    return model.get("rule") === "own" ? ((pot - least / 2 - from) * height) / arcs.clientHeight : 0;
+    if (model.get("rule") !== "own") return 0;
+    if (below === null) {
+      const [from, pot] = [arcs, paints[0]].map((part) => part.getBoundingClientRect().bottom);
+      below = ((pot - (paints[0].offsetHeight * sizeOf(min)) / 2 - from) * height) / arcs.clientHeight;
+    }
+    return below;
   };
   return { draw, behind, dropped: () => letGo };
 }

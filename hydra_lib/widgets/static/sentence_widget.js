@@ -126,6 +126,7 @@ function render({ model, el: root }) {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let weights = weightsOf(setting(), n);
   let ways; // from, to and since when, while the weights are on their way
+  let walking = 0; // the frame that is asked for: one way at a time
   function setting() {
     return {
       rule: model.get("rule"), parts: model.get("parts"), causal: model.get("causal"), tau: Number(model.get("tau").toString().replace("inf", "Infinity")),
@@ -239,7 +240,7 @@ function render({ model, el: root }) {
     if (model.get("word") !== drawnWord) [drawnWord, pointed, lit] = [model.get("word"), null, null];
     const from = weights;
     ways = moves && !still.matches ? { from, to: arrived, since: performance.now() } : null;
-    if (ways) requestAnimationFrame(step);
+    if (ways) walking ||= requestAnimationFrame(step);
     else weights = arrived;
     for (const [name, control] of Object.entries({ rule, head })) control.set(String(model.get(name)));
     causal.input.checked = model.get("causal");
@@ -252,11 +253,12 @@ function render({ model, el: root }) {
   }
   /** Easing that starts and ends at rest. */
   function step(time) {
+    walking = 0;
     if (!ways) return;
     const share = Math.min(1, Math.max(0, (time - ways.since) / MILLISECONDS));
     weights = between(ways.from, ways.to, share * share * (3 - 2 * share));
     if (share >= 1) ways = null;
-    else requestAnimationFrame(step);
+    else walking = requestAnimationFrame(step);
     draw();
   }
 
