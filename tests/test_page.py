@@ -156,7 +156,8 @@ MOVED = """async () => {
     const grown = [];
     for (const widget of document.querySelectorAll("[data-ready]")) {
         const heights = [];
-        const note = async () => { await frame(); heights.push(widget.getBoundingClientRect().height); };
+        const height = () => widget.getBoundingClientRect().height;
+        const note = async () => { await frame(); heights.push(height()); };
         for (const range of widget.querySelectorAll("input[type=range]:enabled")) {
             const [low, high, was] = [range.min, range.max, range.value].map(Number);
             for (let i = 0; i <= 13; i++) {

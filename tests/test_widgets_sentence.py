@@ -307,6 +307,8 @@ def test_parts_by_keyboard(widget_page):
     scrolled = page.evaluate("scrollY")
     press(page, "ArrowUp")
     expect_parts(page, 4, 5, 4, 4, 4, 4, 4)
+    label = page.locator(".hydra-label").last
+    expect(label).to_have_text("parts (1–9), word, weight for “it”")
     press(page, "ArrowRight")
     expect_parts(page, 4, 6, 4, 4, 4, 4, 4)
     press(page, "End")
@@ -715,6 +717,23 @@ def test_a_finger_turns_an_arrow_and_scrolls_the_page_beside_it(widget_page):
     expect(score).not_to_have_text(before)
     empty = box["x"] + 12, box["y"] + box["height"] - 12
     assert swipe(page, empty, (empty[0], empty[1] - 150)) > 50
+
+
+@browser
+def test_a_key_and_its_weight_point_at_each_other(widget_page):
+    page = widget_page(SentenceWidget(controls=["arrows"]))
+    score = page.locator(".hydra-arrows .hydra-held")
+    best = score.text_content()
+    slept = page.locator(".hydra-plane .hydra-handle").nth(2)
+    slept.hover()
+    expect(score).to_contain_text("Score of it · slept: ")
+    expect(page.locator(".hydra-source")).to_have_text(".01")
+    expect(page.locator(".hydra-term.hydra-on")).to_contain_text("slept")
+    page.locator(".hydra-plane .hydra-handle").last.hover()  # the query's own
+    expect(score).to_have_text(best)
+    expect(page.locator(".hydra-source")).to_have_count(0)
+    page.locator(".hydra-mixing tbody tr").nth(3).locator("td").nth(0).hover()
+    expect(score).to_contain_text("Score of because · the: ")
 
 
 @browser

@@ -4,12 +4,13 @@ import { brief, choice, css, el, grab, put, slider, svg, update } from "./ui.js"
 const REACH = 4.4; // of the plane, to each side
 const LETTER = 0.27; // a letter's width there, about
 
-/** The plane in which the arrows of queries and keys are turned by hand. */
-export function plane(model, words, values) {
+/** The plane in which the arrows of queries and keys are turned by hand; `look` is told which key is pointed at. */
+export function plane(model, words, values, look) {
   const n = words.length;
   const given = { q: model.get("q"), k: model.get("k") };
   let head = 0;
   let word = model.get("word");
+  let lit = null; // the key that is pointed at, here or elsewhere
   let chosen = "query";
   const rowOf = (vector) => head * n + (vector === "query" ? word : Number(vector));
   const traitOf = (vector) => (vector === "query" ? "q" : "k");
@@ -41,6 +42,7 @@ export function plane(model, words, values) {
       chosen = vector;
       draw();
     });
+    parts.handle.addEventListener("pointerenter", () => look(isQuery ? null : Number(vector)));
     grab(parts.handle, picture, (x, y) => move(vector, [2 * REACH * x - REACH, REACH - 2 * REACH * y]));
     return [vector, parts];
   }));
@@ -52,13 +54,13 @@ export function plane(model, words, values) {
     shadow, reach, ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
   );
   const forbidden = (j) => model.get("causal") && j > word;
-  /** The score that an arrow is turned for: of the chosen key, or of the one that the query meets best. */
+  /** The score of what is pointed at; else of the chosen key, or of the one that the query meets best. */
   function told() {
     const query = model.get("q")[rowOf("query")];
     const keys = model.get("k").slice(head * n, (head + 1) * n);
     const scores = keys.map((key) => dot(query, key));
     const best = Math.max(...scores.filter((_, at) => !forbidden(at)));
-    const j = chosen === "query" ? scores.indexOf(best) : Number(chosen);
+    const j = lit ?? (chosen === "query" ? scores.indexOf(best) : Number(chosen));
     const along = scores[j] / (dot(query, query) || 1);
     put(reach, { x2: along * query[0], y2: -along * query[1] });
     put(shadow, { x1: keys[j][0], y1: -keys[j][1], x2: along * query[0], y2: -along * query[1] });
@@ -131,8 +133,8 @@ export function plane(model, words, values) {
     el("button", { type: "button", onclick: reset }, "reset"));
   return {
     root,
-    draw: (own, row) => {
-      [head, word] = [own, row];
+    draw: (own, row, column) => {
+      [head, word, lit] = [own, row, column];
       draw();
     },
   };

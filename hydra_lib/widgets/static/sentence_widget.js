@@ -66,6 +66,7 @@ function render({ model, el: root }) {
   // What the temperature acts on, and what arrows make, is seen beside what becomes of it.
   const scores = may("tau") || may("arrows") ? words.map(() => el("span", { class: "hydra-score", "aria-hidden": "true" })) : [];
   const label = el("span", { class: "hydra-label" });
+  const { min, max } = model.get("limits").parts;
   const arcs = svg("svg", {
     viewBox: `0 0 ${100 * n} ${HEIGHT}`, preserveAspectRatio: "none", class: "hydra-arcs", "aria-hidden": "true",
   });
@@ -107,7 +108,7 @@ function render({ model, el: root }) {
   });
 
   const sum = el("p", { class: `hydra-equation${may("causal") ? " hydra-longer" : ""}`, "aria-live": "polite" });
-  const arrows = may("arrows") ? plane(model, words, values) : null;
+  const arrows = may("arrows") ? plane(model, words, values, (j) => point(pointed, j)) : null;
   root.classList.add("hydra", "hydra-sentence");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" },
@@ -169,7 +170,7 @@ function render({ model, el: root }) {
     scores.forEach((item, j) => {
       item.textContent = row[j] === -Infinity ? "" : row[j].toFixed(1).replace("-", "−");
     });
-    label.textContent = `value, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”${several() ? "; faint: the other heads" : ""}`;
+    label.textContent = `${mixing && model.get("rule") === "own" ? `parts (${min}–${max})` : "value"}, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”${several() ? "; faint: the other heads" : ""}`;
     words.forEach((word, i) => {
       const takes = downwards(arrived[own][i], LEAST).slice(0, 3).map(([w, j]) => `${short(w)} of ${words[j]}`).join(", ");
       buttons[i].setAttribute("aria-pressed", i === chosen);
@@ -196,7 +197,7 @@ function render({ model, el: root }) {
     seen.forEach((dot, j) => dot.style.setProperty("--paint", part(values[j], own)));
     tell(chosen, own, p, mixed(arrived, values)[chosen], cut.length ? said(chosen, cut.reduce((total, w) => total + w, 0)) : "");
     mixing?.draw();
-    arrows?.draw(own, chosen);
+    arrows?.draw(own, chosen, lit);
   }
 
   /** The terms of a sum, the largest first; while a hand changes them, each keeps its place. */
