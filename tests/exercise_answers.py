@@ -73,6 +73,7 @@ CHAPTER_01 = {
     ),
     "aggregation.previous": (
         [
+            lambda T: torch.diag(ones(T - 1), -1).to_sparse(),
             lambda T: torch.diag(ones(T - 1), -1),
             previous_by_loop,
             lambda T: np.eye(T, k=-1),
@@ -214,7 +215,7 @@ def masked_numpy(s, m):
 
 CHAPTER_02 = {
     "masking.predicted_leak": (
-        [4 / 7, tensor(4 / 7), Fraction(4, 7), 1 - 3 / 7, np.float32(4 / 7), [4 / 7]],
+        [4 / 7, tensor(4 / 7), Fraction(4, 7), 1 - 3 / 7, np.float32(4 / 7), [4 / 7], 0.57, 0.571],
         [
             (1 / 7, "each single position"),
             (0.0, ("nothing leaks", "e^0")),
@@ -223,8 +224,9 @@ CHAPTER_02 = {
             (4 / 5, "first row of five"),
             (4, "share"),
             (57, "per cent"),
+            (57.14, "per cent"),
             (float("nan"), "nan"),
-            (0.57, "0.57 is not right"),
+            (0.58, "0.58 is not right"),
         ],
     ),
     "masking.strictly_before": (
@@ -469,6 +471,7 @@ CHAPTER_03 = {
     ),
     "softmax.rival": (
         [
+            [0.7, 0.6 - 2 * (3 * 0.1), 3 * 0.1],
             [0.7, 0.0, 0.3],
             tensor([0.5, 0.4, 0.1]),
             np.array([0.6, 0.2, 0.2]),
@@ -851,6 +854,7 @@ CHAPTER_06 = {
     ),
     "heads.split": (
         [
+            lambda x, h: torch.stack([F.linear(x, w) for w in eye(x.shape[1]).chunk(h)]),
             hydra.split_heads,
             lambda x, h: x.view(len(x), h, -1).transpose(0, 1),
             split_by_loop,
@@ -881,6 +885,9 @@ CHAPTER_06 = {
     ),
     "heads.merge": (
         [
+            lambda x: sum(
+                y @ w for y, w in zip(x, eye(x[:, 0].numel()).chunk(len(x)), strict=True)
+            ),
             hydra.merge_heads,
             lambda x: x.transpose(0, 1).reshape(x.shape[1], -1),
             lambda x: x.transpose(0, 1).contiguous().view(x.shape[1], -1),
@@ -956,6 +963,12 @@ CHAPTER_06 = {
             ),
         ],
         [
+            (
+                lambda q, k, v, n: (
+                    padded_by_sdpa(q, k, v, n) * lengths_mask(q, n)[:, None, :, None]
+                ),
+                "mask keys only",
+            ),
             (lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)), "(B, 1, 1, T)"),
             (
                 lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)[:, None]),
@@ -1103,6 +1116,15 @@ def without_by_mask(W, head, d_k):
     return W * keep
 
 
+def only_after_the_latest(ids):
+    marks = zeros(len(ids), len(ids))
+    for i in range(len(ids)):
+        copies = [j for j in range(i) if ids[j] == ids[i]]
+        if copies:
+            marks[i, copies[-1] + 1] = 1
+    return marks
+
+
 CHAPTER_07 = {
     "learned.first_floor": (
         [FLOOR, 3.3393, 3.34, tensor(3.339), np.float32(FLOOR), [3.339]],
@@ -1189,6 +1211,7 @@ CHAPTER_07 = {
             lambda ids: torch.cat([zeros(len(ids), 1).bool(), same_symbol(ids)[:, :-1]], 1),
         ],
         [
+            (only_after_the_latest, "every earlier one counts"),
             (same_symbol, "itself"),
             (looks_ahead, "future"),
             (lambda ids: ids[:, None] == ids, "future"),
@@ -1268,6 +1291,14 @@ def again_numpy(s, z):
 
 PRODUCT = 2 * 1024 * 1024 * 768
 
+
+def again_in_place(m, z):
+    out = zeros(m.shape)
+    seen = z != -INF
+    out[seen] = (m[seen] - z[seen][:, None]).exp()
+    return out
+
+
 CHAPTER_08 = {
     "backward.first_scores": (
         [
@@ -1300,6 +1331,8 @@ CHAPTER_08 = {
             lambda p, g: p * (g - (p @ g.T).diagonal()[:, None]),
         ],
         [
+            (lambda p, g: (p * (g - weighted_mean(p, g))).tril(), "upper half is cut away"),
+            (lambda p, g: p * (g - weighted_mean(p, g)) * ones(len(p), len(p)), "raised"),
             (lambda p, g: p * g, "one unit"),
             (lambda p, g: p * (g - (p * g).sum(0)), "columns"),
             (lambda p, g: p * (g - (p * g).sum(0, keepdim=True)), "columns"),
@@ -1342,6 +1375,7 @@ CHAPTER_08 = {
     ),
     "backward.weights_again": (
         [
+            again_in_place,
             again,
             again_by_loop,
             again_numpy,
@@ -1549,6 +1583,11 @@ CHAPTER_09 = {
             (lambda a, b: torch.einsum("ij,jk->ik", a, b), "plain product"),
             (lambda a, b: torch.addmm(torch.zeros_like(a), a, b), "plain product"),
             (lambda a, b: F.linear(a, b.T), "plain product"),
+            (torch.linalg.matmul, "plain product"),
+            (lambda a, b: torch.inner(a, b.mT), "plain product"),
+            (lambda a, b: torch.linalg.multi_dot([a, b]), "plain product"),
+            (lambda a, b: (a[:, :, None] * b).sum(1), "was not given the even part"),
+            (lambda a, b: torch.stack([a @ one for one in b.mT], 1), "was not given the even part"),
             (peel_by_padding, "padding"),
             (lambda a, b: a[:-1, :-1] @ b[:-1, :-1], "even part alone"),
             (lambda a, b: b @ a, "order"),

@@ -123,13 +123,26 @@ def arithmetic(texts):
         ("1,179,648 / 2", 589824),
         ("∞", "inf"),
         ("-inf", "-inf"),
+        ("+1.5", 1.5),
+        ("2 - +3", -1),
+        ("7⁴ · 64³", 629407744),
+        ("2¹⁰", 1024),
+        ("(½ + ¼) ÷ 3", 0.25),
+        ("3⋅7", 21),
+        ("1⁄4", 0.25),
+        ("\u20110.25", -0.25),
+        ("294 912", 294912),
+        ("294\u202f912 / 2", 147456),
     ],
 )
 def test_what_can_be_typed(text, value):
     assert arithmetic([text]) == [value]
 
 
-@pytest.mark.parametrize("text", ["one", "0,8", "1.2.3", "2 3", "(2", "2)", "2 +", "", "4 %"])
+@pytest.mark.parametrize(
+    "text",
+    ["one", "0,8", "0,571", "1.2.3", "2 3", "12 3456", "(2", "2)", "2 +", "+", "2½", "", "4 %"],
+)
 def test_what_is_no_number_is_said(text):
     assert arithmetic([text]) == [f"expected numbers, got the text '{text}': write 0.8, 4/5 or 7^4"]
 

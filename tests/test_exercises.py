@@ -166,6 +166,10 @@ def third():
     return 1 / 3
 
 
+def forgets_all():
+    return 5
+
+
 def helper(x):
     return x / (len(x) - len(x))
 
@@ -188,6 +192,36 @@ def test_a_crash_is_told_with_the_readers_own_line():
     )
 
 
+class Crashes:
+    def __call__(self, x):
+        return crashes_in_a_helper(x)
+
+
+@torch.no_grad()
+def crashes_in_torch(x):
+    return x @ torch.ones(9)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (functools.partial(crashes_in_a_helper), "return x / (len(x) - len(x))"),
+        (functools.lru_cache(crashes_in_a_helper), "return x / (len(x) - len(x))"),
+        (Crashes(), "return x / (len(x) - len(x))"),
+        (crashes_in_torch, "return x @ torch.ones(9)"),
+    ],
+)
+def test_a_crash_is_found_in_what_is_wrapped(answer, words):
+    assert doubled(answer).says.partition("in your line")[2].partition(". That")[0].endswith(words)
+
+
+def test_an_error_without_words_is_told_by_its_name():
+    def answer(x):
+        raise ValueError
+
+    assert doubled(answer).says.startswith("your code raised ValueError; in your line ")
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
@@ -195,6 +229,10 @@ def test_a_crash_is_told_with_the_readers_own_line():
         (torch.eye(2), "expected a function, doubled(x), got a tensor of shape (2, 2): "),
         (5, "expected a function, doubled(x), got an int: write it with def"),
         (lambda: 5, "it is called as doubled(x), but your function takes ()"),
+        (forgets_all, "it is called as forgets_all(x), but your function takes ()"),
+        (lambda x: 2 * x + 1j, "expected real numbers, got complex ones"),
+        (lambda x: np.asarray(x) + 1j, "expected real numbers, got complex ones"),
+        (lambda x: [[1j, 0], [0, 1]], "expected real numbers, got complex ones"),
         (lambda x: doubled, "your function returned a function: call it"),
         (lambda x: "two", "expected numbers, got the text 'two'"),
         (lambda x: {1, 2}, "expected numbers, got a set"),

@@ -2,11 +2,14 @@
 // kernel, by the same facts and in the same words. No DOM here; answers_form.js shows it.
 // oxlint-disable-next-line no-unused-vars -- answers_form.js uses it
 const answers = (() => {
-  const TOKEN = /\d{1,3}(?:,\d{3})+(?![\d,])|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan|\*\*|\S/gi;
+  const TOKEN = /[1-9]\d{0,2}(?:,\d{3})+(?![\d,])|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan|\*\*|\S/gi;
 
   /** A number, or sums, products, powers and brackets of numbers: 0.8, 4/5, 7^4 · 64^3. */
   function typed(text) {
-    const plain = text.replace(/[−–]/g, "-").replace(/[×·]/g, "*").replace(/∞/g, "inf");
+    const plain = text.replace(/[−–‐‑]/g, "-").replace(/[×·⋅]/g, "*").replace(/[÷⁄∕]/g, "/").replace(/∞/g, "inf")
+      .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (digits) => `^${[...digits].map((one) => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(one)).join("")}`)
+      .replace(/[½⅓¼⅕⅛]/g, (part) => `(1/${{ "½": 2, "⅓": 3, "¼": 4, "⅕": 5, "⅛": 8 }[part]})`)
+      .replace(/(?<=\d)\s(?=\d{3}(?!\d))/g, "");
     const tokens = plain.match(TOKEN) ?? [];
     const refuse = () => {
       throw new Error(`expected numbers, got the text '${text.trim()}': write 0.8, 4/5 or 7^4`);
@@ -22,7 +25,7 @@ const answers = (() => {
       for (let sign; (sign = take("*", "/")); ) x = sign === "*" ? x * signed() : x / signed();
       return x;
     }
-    const signed = () => (take("-") ? -signed() : power());
+    const signed = () => (take("-") ? -signed() : take("+") ? signed() : power());
     function power() {
       const base = atom();
       return take("^", "**") ? base ** signed() : base;

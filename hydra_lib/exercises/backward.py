@@ -26,6 +26,13 @@ def _parts(T: int = 5):
     return weights, weights @ v, grad @ v.mT, grad
 
 
+def _wide():
+    """Weights of three queries over five keys, without a mask, and their gradient."""
+    generator = torch.Generator().manual_seed(9)
+    scores, grad = torch.randn(2, 3, 5, generator=generator, dtype=torch.float64)
+    return torch.softmax(scores, -1), grad
+
+
 @value(
     mistakes=[
         (
@@ -64,9 +71,13 @@ def _minus(mean):
 
 
 @function(
-    [(_parts(T)[0], _parts(T)[2]) for T in (5, 7)],
+    [*((_parts(T)[0], _parts(T)[2]) for T in (5, 7)), _wide()],
     mistakes=[
         (lambda p, g: p * g, _of_exp_alone),
+        (
+            lambda p, g: (p * (g - (p * g).sum(-1, keepdim=True))).tril(),
+            "the upper half is cut away: not every row of weights is causal",
+        ),
         (
             _minus(lambda p, g: (p * g).sum(0)),
             "wrong axis, the mean is taken down the columns: each query averages over its own keys",
@@ -163,13 +174,14 @@ _ALONE = "a block must not be normalized by itself: log Z already covers the who
 
 
 _WIDE = torch.tensor([[-3.0, -4.0, -torch.inf], [1000.0, 999.0, 0.0]], dtype=torch.float64)
+_WIDE_LOG_Z = _WIDE.logsumexp(-1).float().double()  # so that float32 is given the same number
 _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential"
 
 
 @function(
     [
         *((_BLOCK[:2], _LOG_Z[:2]), (_BLOCK[:2, :2], _LOG_Z[:2]), (_BLOCK, _LOG_Z)),
-        (_WIDE, _WIDE.logsumexp(-1)),
+        (_WIDE, _WIDE_LOG_Z),
     ],
     mistakes=[
         (

@@ -39,7 +39,7 @@ _SIZES = ((5, 3, 2), (7, 2, 3))  # T, h, d_k
 
 
 def _tokens(T: int, h: int, d_k: int) -> torch.Tensor:
-    return torch.arange(T * h * d_k).reshape(T, h * d_k)
+    return torch.arange(T * h * d_k, dtype=torch.float64).reshape(T, h * d_k)
 
 
 def _without_permute(x, n_heads):
@@ -314,6 +314,12 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
                 @ v
             ),
             "the softmax runs along the wrong axis, the queries",
+        ),
+        (
+            lambda q, k, v, n: (
+                _weigh(q, k, v, _real(q, n)[:, None, None]) * _real(q, n)[:, None, :, None]
+            ),
+            "the outputs of padded queries are 0: they look at the real keys too; mask keys only",
         ),
         (
             lambda q, k, v, n: _weigh(q, k, v, _real(q, n)[:, None, None]).transpose(1, 2),

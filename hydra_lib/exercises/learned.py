@@ -130,6 +130,11 @@ def _earlier(ids):
     return _copies_of(ids).tril(-1)
 
 
+def _after_the_latest(ids):
+    earlier = _earlier(ids)
+    return _shifted(earlier & (earlier.cumsum(1) == earlier.sum(1, keepdim=True)))
+
+
 def _shifted_down(marks):
     return F.pad(marks[:-1], (0, 0, 1, 0))
 
@@ -150,6 +155,10 @@ def _shifted_down(marks):
         (
             lambda ids: _shifted(_copies_of(ids).tril()),
             "a query looks at its future: the symbol itself is no earlier copy",
+        ),
+        (
+            _after_the_latest,
+            "only what came after the latest copy is marked: every earlier one counts",
         ),
         (_copies_of, "that marks every copy, the symbol itself and its future too"),
         (

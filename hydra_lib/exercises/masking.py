@@ -47,7 +47,9 @@ _ADDITIVE = "that is 0 and −∞, a mask to add; expected a boolean tensor, Tru
         (4 / 5, "that was the first row of five"),
         (4, "that counts the positions; the question is their share of the weight"),
         (57, "that is per cent; the share is a number from 0 to 1"),
-    ]
+        (400 / 7, "that is per cent; the share is a number from 0 to 1"),
+    ],
+    within=0.005,
 )
 def predicted_leak():
     """Weight of the future in the third row of 7 when forbidden scores become 0, all scores 0."""

@@ -1,6 +1,7 @@
 """The reader's answer: is it there, can it be called, what did it give, where did it crash."""
 
 import dis
+import functools
 import inspect
 import os
 import traceback
@@ -29,6 +30,7 @@ _CAUSES = (
         "the inner sizes of a matrix product differ: is a transpose missing?",
     ),
 )
+_COMPLEX = "expected real numbers, got complex ones"
 
 
 class Wrong(Exception):
@@ -53,7 +55,8 @@ def is_blank(answer) -> bool:
 def require_function(answer, model: Callable) -> None:
     """Refuse an answer that cannot be called as the function ``model`` can."""
     names = list(inspect.signature(model).parameters)
-    wanted = f"{model.__name__}({', '.join(names)})"
+    own = getattr(answer, "__name__", "")  # what the page calls it, who wrote it knows
+    wanted = f"{own if own.isidentifier() else model.__name__}({', '.join(names)})"
     if not callable(answer):
         raise Wrong(f"expected a function, {wanted}, got {kind(answer)}: write it with def")
     try:
@@ -84,25 +87,39 @@ def call(answer: Callable, arguments: tuple) -> tuple[object, list[Call]]:
 
 def told(error: Exception, answer: object) -> str:
     """An error of the reader's code, with the last line that the reader wrote."""
-    says = f"your code raised {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    words = str(error).partition("\n")[0]
+    says = f"your code raised {type(error).__name__}" + (f": {words}" if words else "")
     # What the reader wrote lies where the answer does; frames elsewhere are libraries.
-    code = getattr(answer, "__code__", told.__code__)
+    code = getattr(_written(answer), "__code__", told.__code__)
     place = os.path.dirname(code.co_filename)
     steps = traceback.extract_tb(error.__traceback__)
     frames = [f for f in steps if os.path.dirname(f.filename) == place]
     if frames and code is not told.__code__:
         last = frames[-1]
         says += f"; in your line {last.lineno}" + (f": {last.line}" if last.line else "")
-    for words, cause in _CAUSES:
-        if words in str(error):
+    for symptom, cause in _CAUSES:
+        if symptom in str(error):
             says += f". That is: {cause}"
     return says
+
+
+def _written(answer):
+    """The function that the reader wrote, out of what may be wrapped around it."""
+    while isinstance(answer, functools.partial):
+        answer = answer.func
+    if callable(answer) and not inspect.isroutine(answer) and not hasattr(answer, "__wrapped__"):
+        answer = type(answer).__call__
+    return inspect.unwrap(answer)
 
 
 def numbers(thing) -> torch.Tensor:
     """Any way of writing numbers as a float64 tensor: tensors, arrays, lists of them, scalars."""
     if isinstance(thing, torch.Tensor):
-        return thing.detach().cpu().double()
+        if thing.is_complex():
+            raise Wrong(_COMPLEX)
+        return thing.detach().cpu().to_dense().double()
+    if isinstance(thing, np.ndarray | np.generic | complex) and np.iscomplexobj(thing):
+        raise Wrong(_COMPLEX)
     if callable(thing):
         raise Wrong("expected a value, got a function: call it")
     if isinstance(thing, list | tuple | range) and len(thing):

@@ -246,7 +246,7 @@ def rival(answer) -> str | Verdict:
         tau = (low + high) / 2
         low, high = (tau, high) if boltzmann.mean_energy(-energies, tau) < 0.6 else (low, tau)
     best = boltzmann.entropy(-energies, tau)
-    entropy = torch.special.entr(p).sum()
+    entropy = torch.special.entr(p.clamp(min=0)).sum()  # −10⁻¹⁶ is a 0 that was computed
     if best - entropy < 1e-6:
         return "that is the softmax, or within a millionth of its entropy: go a little further away"
     gap = f"{best - entropy:.2g} below that of the softmax, {best:.4f}"

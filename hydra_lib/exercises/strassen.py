@@ -106,6 +106,7 @@ def _even_part_only(tried, case) -> str | Verdict | None:
         return Verdict(
             True, f"Right. A product of side {n} would be seen in torch's functions only."
         )
+    even = False
     for call in tried.calls:
         blocks = [shape for shape in call.given if len(shape) > 1 and min(shape[-2:]) > 1]
         sides = {side for shape in blocks for side in shape[-2:]}
@@ -115,7 +116,8 @@ def _even_part_only(tried, case) -> str | Verdict | None:
             return "the numbers are right, but that is padding: peel the last row and column off"
         if n in sides:
             return f"the numbers are right, but that is the plain product of an odd size, {n}"
-    return None
+        even = even or sides == {n - 1}
+    return None if even else "the numbers are right, but `multiply` was not given the even part"
 
 
 def _peeled(a, b, without: str = ""):

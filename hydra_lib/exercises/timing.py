@@ -49,6 +49,9 @@ def _stopwatch(stream):
     """What it is called as."""
 
 
+_stopwatch.__name__ = "stopwatch"
+
+
 @check
 def stopwatch(answer) -> str | None:
     """``answer(stream)``: how long one kernel of the stream takes, or the mean of several."""
