@@ -156,7 +156,10 @@ def moves(browser, url: str, throttled: bool) -> dict[str, list[float]]:
         rate = {"rate": THROTTLE["cpu_divisor"]}
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", rate)
     page.goto(url, wait_until="networkidle", timeout=120_000)
-    names = page.locator("[data-ready]").evaluate_all("all => all.map((e) => e.dataset.ready)")
+    ready = page.locator("[data-ready]")
+    views = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
+    ready.nth(views.count() - 1).wait_for(state="attached")
+    names = ready.evaluate_all("all => all.map((e) => e.dataset.ready)")
     found = {name: page.evaluate(MOVE, [i, MOVES]) for i, name in enumerate(names)}
     context.close()
     return found
