@@ -252,9 +252,12 @@ def test_what_stands_there(widget_page):
     assert widths == pytest.approx(
         [1 + 15 * w for w in sorted(row[row > 0.004].tolist())[::-1]], abs=0.006
     )
-    paints = page.locator(".hydra-words > .hydra-swatch").evaluate_all(
-        "all => all.map(x => getComputedStyle(x).backgroundColor)"
+    discs = page.locator(".hydra-words > .hydra-swatch")
+    paints = discs.evaluate_all(PAINTS)
+    hollow = discs.evaluate_all(
+        "all => all.map(x => getComputedStyle(x).backgroundColor === 'rgba(0, 0, 0, 0)')"
     )
+    assert hollow == [False] * 7 + (row < 0.005).tolist()  # what is not used
     values = [[round(255 * x) for x in value] for value in sentence.VALUES.tolist()]
     assert paints[7:] == [f"rgb({r}, {g}, {b})" for r, g, b in values]
     output = (attention() @ sentence.VALUES.double())[4].tolist()
@@ -760,6 +763,13 @@ def test_a_key_that_may_not_be_seen_is_faint_and_never_called_the_best(widget_pa
 HUES = ("205, 45, 45", "35, 145, 70", "50, 100, 215")
 
 
+# Of a disc that is not used, which is hollow, its ring.
+PAINTS = """all => all.map((one) => {
+    const { backgroundColor, boxShadow } = getComputedStyle(one);
+    return one.matches(".hydra-none") ? boxShadow.match(/^rgba?\\([^)]*\\)/)[0] : backgroundColor;
+})"""
+
+
 def shade(paint):
     """Red, green, blue and how much of it, to a hundredth."""
     return [round(float(x), 2) for x in re.findall(r"[\d.]+", paint)]
@@ -776,13 +786,11 @@ def test_three_heads(widget_page):
         assert shown(page, caption) == expected_texts(attention(q=q, k=k))
         # A head mixes one channel: over its matrix stands what it sees of each colour.
         over = table_of(page, caption).locator("thead .hydra-swatch")
-        paints = over.evaluate_all("all => all.map(x => getComputedStyle(x).backgroundColor)")
+        paints = over.evaluate_all(PAINTS)
         wanted = [f"rgba({HUES[head]}, {x:.3f})" for x in sentence.VALUES[:, head].tolist()]
         assert [shade(paint) for paint in paints] == [shade(paint) for paint in wanted]
-        under = page.locator(".hydra-words > .hydra-swatch").evaluate_all(
-            "all => all.slice(7).map(x => getComputedStyle(x).backgroundColor)"
-        )
-        assert under == paints
+        under = page.locator(".hydra-words > .hydra-swatch").evaluate_all(PAINTS)
+        assert under[7:] == paints
     expect(page.locator(".hydra-equation")).to_contain_text("it, blue ≈ ")
     expect(page.locator(".hydra-equation")).to_contain_text(
         "side by side: .92, .79, .47 → (.92, .79, .47)"
