@@ -141,7 +141,24 @@ def test_what_can_be_typed(text, value):
 
 @pytest.mark.parametrize(
     "text",
-    ["one", "0,8", "0,571", "1.2.3", "2 3", "12 3456", "(2", "2)", "2 +", "+", "2½", "", "4 %"],
+    [
+        "one",
+        "0,8",
+        "0,571",
+        "1.2.3",
+        "2 3",
+        "12 3456",
+        "1234 567",
+        "0.57 143",
+        "7⁴ 643",
+        "(2",
+        "2)",
+        "2 +",
+        "+",
+        "2½",
+        "",
+        "4 %",
+    ],
 )
 def test_what_is_no_number_is_said(text):
     assert arithmetic([text]) == [f"expected numbers, got the text '{text}': write 0.8, 4/5 or 7^4"]

@@ -9,7 +9,7 @@ const answers = (() => {
     const plain = text.replace(/[−–‐‑]/g, "-").replace(/[×·⋅]/g, "*").replace(/[÷⁄∕]/g, "/").replace(/∞/g, "inf")
       .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (digits) => `^${[...digits].map((one) => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(one)).join("")}`)
       .replace(/[½⅓¼⅕⅛]/g, (part) => `(1/${{ "½": 2, "⅓": 3, "¼": 4, "⅕": 5, "⅛": 8 }[part]})`)
-      .replace(/(?<=\d)\s(?=\d{3}(?!\d))/g, "");
+      .replace(/(?<![\d.,_^])[1-9]\d{0,2}(?:\s\d{3})+(?!\d)/g, (grouped) => grouped.replace(/\s/g, ""));
     const tokens = plain.match(TOKEN) ?? [];
     const refuse = () => {
       throw new Error(`expected numbers, got the text '${text.trim()}': write 0.8, 4/5 or 7^4`);

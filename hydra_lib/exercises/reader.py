@@ -55,7 +55,7 @@ def is_blank(answer) -> bool:
 def require_function(answer, model: Callable) -> None:
     """Refuse an answer that cannot be called as the function ``model`` can."""
     names = list(inspect.signature(model).parameters)
-    own = getattr(answer, "__name__", "")  # what the page calls it, who wrote it knows
+    own = getattr(answer, "__name__", "")  # the reader's name for it
     wanted = f"{own if own.isidentifier() else model.__name__}({', '.join(names)})"
     if not callable(answer):
         raise Wrong(f"expected a function, {wanted}, got {kind(answer)}: write it with def")
