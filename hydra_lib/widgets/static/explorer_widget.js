@@ -79,11 +79,12 @@ function render({ model, el: root }) {
       `Not measured here: ${LABELS[key]} = ${model.get(traitOf(key))}.`).join(" ");
 
     // The table is built anew for other rows only, so that a row keeps the focus while it is chosen.
-    const now = JSON.stringify([shown.taken, model.get("show")]);
+    const now = JSON.stringify({ ...shown.taken, chart: null });
     if (now !== listed) {
       listed = now;
-      list = listRows(results, shown, model.get("show"), pick);
+      list = listRows(results, shown, pick);
     }
+    list.measure(model.get("show"));
     const wanted = model.get("kernel");
     const row = wanted === null ? shown.lines[0] : shown.lines.find(({ kernel }) => kernel === wanted);
     list.mark(row?.kernel);
@@ -119,8 +120,8 @@ function deviceText(records, name) {
   return twins.length > 1 ? `${device} (${name})` : device;
 }
 
-/** The table, fastest first, bars in the column that is shown; returns what marks a row. */
-function listRows(place, shown, show, pick) {
+/** The table, fastest first; returns what marks a row, and what draws bars into the column that is shown. */
+function listRows(place, shown, pick) {
   const { record, rows, lines, taken } = shown;
   const speeds = lines.map(({ flops, p50 }) => flops / p50).filter(Number.isFinite);
   const [speed, flops] = unitFor(Math.max(0, ...speeds), SPEED);
@@ -129,15 +130,10 @@ function listRows(place, shown, show, pick) {
   }, el("span", {}, i + 1), " ", kernel));
   const size = ["B", "h", "d_model", "m", "k", "n", "T", "head_dim"]
     .filter((key) => taken[key] !== null).map((key) => `${key} = ${taken[key]}`);
-  const values = lines.map((one) => quantity(show, rows, one, taken.reference));
-  // Over a wide range a bar in proportion would show one kernel, and nothing of the others.
-  const axis = axisOf(values.filter((value) => value > 0), 12);
-  const length = axis.log ? scale(axis, 0, 1) : (value) => value / Math.max(...values.filter(Number.isFinite));
   const roofs = lines.map((one) => placeOf(record, one)); // none where no ceiling was measured
   const heads = [["time", "p20–p80"], [speed, "GB/s"], ["ratio", "how"], ["of roof", "bound"]]
     .slice(0, roofs.some(Boolean) ? 4 : 3);
-  const grid = table(`${[...size, taken.dtype, taken.pass].join(", ")}; fastest first${axis.log ? ", bars on a log scale" : ""}`,
-    lines.length, heads.length, (i) => buttons[i]);
+  const grid = table("", lines.length, heads.length, (i) => buttons[i]);
   columnHeads(grid, "kernel", heads.map(() => ""));
   const row = grid.root.querySelector("thead tr");
   row.replaceChildren(row.firstChild, ...heads.map((words) => el("th", { scope: "col" }, ...two(...words))));
@@ -151,14 +147,24 @@ function listRows(place, shown, show, pick) {
     cells[1].append(...two(one.flops ? three(one.flops / one.p50 / flops) : "–", one.bytes ? three(one.bytes / one.p50 / 1e9) : "–"));
     cells[2].append(...two(ratio ? three(ratio.value) : "–", ratio ? ratio.how : "–"));
     cells[3]?.append(...two(roofs[i] ? percent(roofs[i].share) : "–", roofs[i] ? roofs[i].bound : "–"));
-    const bar = cells[["time", "speed", "ratio"].indexOf(show)];
-    bar.classList.add("hydra-bar");
-    heat(bar, Number.isFinite(values[i]) ? length(values[i]) : 0);
     grid.rows[i].addEventListener("click", () => pick(one.kernel));
   });
   place.replaceChildren(grid.root);
   const rest = roving(buttons.map((button) => [button]));
+  const measure = (show) => {
+    const values = lines.map((one) => quantity(show, rows, one, taken.reference));
+    // Over a wide range a bar in proportion would show one kernel, and nothing of the others.
+    const axis = axisOf(values.filter((value) => value > 0), 12);
+    const length = axis.log ? scale(axis, 0, 1) : (value) => value / Math.max(...values.filter(Number.isFinite));
+    grid.root.caption.textContent = `${[...size, taken.dtype, taken.pass].join(", ")}; fastest first${axis.log ? ", bars on a log scale" : ""}`;
+    lines.forEach((_, i) => SHOW.forEach(([name], column) => {
+      const bar = grid.cells[i][column];
+      bar.classList.toggle("hydra-bar", name === show);
+      heat(bar, name === show && Number.isFinite(values[i]) ? length(values[i]) : 0);
+    }));
+  };
   return {
+    measure,
     mark: (chosen) => lines.forEach(({ kernel }, i) => {
       grid.rows[i].classList.toggle("hydra-chosen", kernel === chosen);
       buttons[i].setAttribute("aria-pressed", kernel === chosen);

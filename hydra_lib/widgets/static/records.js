@@ -8,8 +8,8 @@ const distinct = (values) => [...new Set(values)];
 
 /** The rows that agree with all of `wanted`; null there agrees with everything. */
 export function select(rows, wanted) {
-  return rows.filter((row) => Object.entries(wanted).every(([key, value]) =>
-    value === null || row[key] === value));
+  const asked = Object.entries(wanted).filter(([, value]) => value !== null);
+  return rows.filter((row) => asked.every(([key, value]) => row[key] === value));
 }
 
 /** Takes what is asked for where it is offered, otherwise what is usual, and keeps account of it. */
@@ -92,13 +92,16 @@ export function placeOf({ ceilings }, { dtype, flops, bytes, p50 }) {
   return own && flops > 0 && bytes > 0 ? place(own, flops, bytes, p50) : null;
 }
 
-/** The rows at each value of an axis, all other choices kept; but batch and heads may go along,
- * as they do in a record that keeps B · T or h · head_dim. */
+/** The rows along an axis, all other choices kept; but batch and heads may go along, as they do in a
+ * record that keeps B · T or h · head_dim. */
+const along = (rows, taken, axis) => select(rows, Object.fromEntries(
+  CHOICES.filter((key) => ![axis, "B", "h"].includes(key)).map((key) => [key, taken[key]])));
+const valuesOf = (rows, axis) => distinct(rows.map((row) => row[axis])).filter(Number.isFinite).sort((a, b) => a - b);
+
+/** The rows at each value of an axis. */
 export function series(rows, taken, axis) {
-  const others = CHOICES.filter((key) => ![axis, "B", "h"].includes(key));
-  const kept = select(rows, Object.fromEntries(others.map((key) => [key, taken[key]])));
-  const values = distinct(kept.map((row) => row[axis])).filter(Number.isFinite);
-  return values.sort((a, b) => a - b).map((x) => ({ x, ...choose(kept, { ...taken, [axis]: x }) }));
+  const kept = along(rows, taken, axis);
+  return valuesOf(kept, axis).map((x) => ({ x, ...choose(kept, { ...taken, [axis]: x }) }));
 }
 
 /** All that is shown of `records` when this is asked for. */
@@ -109,7 +112,7 @@ export function view(records, asked) {
   const { rows, offered, taken, refused } = choose(record.rows, asked, account);
   const kernels = distinct(rows.map(({ kernel }) => kernel));
   account.take("reference", kernels, usualReference(rows));
-  const lengths = AXES.map((axis) => series(record.rows, taken, axis).length);
+  const lengths = AXES.map((axis) => valuesOf(along(record.rows, taken, axis), axis).length);
   const axes = AXES.filter((_, i) => lengths[i] > 1);
   const charts = [...(rows.some((row) => placeOf(record, row)) ? ["roofline"] : []), ...axes];
   // A sweep over more values than there are kernels says more than one place under the roof.

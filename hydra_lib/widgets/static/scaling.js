@@ -51,40 +51,47 @@ export function unrelated(n, seed) {
   return Array.from({ length: n }, draw).sort((a, b) => b - a);
 }
 
-/** Draws rows × keys scores for any d (a power of two), means and sigma; each row has its own query.
+/** Rows × keys scores for any d (a power of two), means and sigma; each row has its own query.
  *
  * With a and b standard normal, q = muQ + sigma a and k = muK + sigma b, so
  * q·k = d muQ muK + sigma (muK Σ a + muQ Σ b) + sigma² Σ a b. Three sums a score are kept for each
- * power of two: another mean or sigma draws nothing, and a larger d only what is new. */
+ * power of two: another mean or sigma draws nothing, and a larger d only what is new. `ahead` draws
+ * up to a width while there is time to spare, and says whether it got there. */
 export function sampler(rows, keys, seed) {
   const zeros = new Float64Array(rows * keys);
   const kept = [];
-  const grow = () => {
-    const power = kept.length;
-    const last = kept.at(-1) ?? [zeros, zeros, zeros];
-    const [queries, others, mixed] = last.map((sums) => sums.slice());
-    const fresh = power === 0 ? 1 : 2 ** (power - 1);
-    const draw = normals(seed, 16 * keys + power);
-    for (let row = 0; row < rows; row++) {
-      const query = Float64Array.from({ length: fresh }, draw);
-      for (let n = row * keys; n < (row + 1) * keys; n++) {
-        for (const a of query) {
-          const b = draw();
-          queries[n] += a;
-          others[n] += b;
-          mixed[n] += a * b;
+  const drawing = (function* () {
+    for (let power = 0; ; power++) {
+      const last = kept.at(-1) ?? [zeros, zeros, zeros];
+      const [queries, others, mixed] = last.map((sums) => sums.slice());
+      const fresh = power === 0 ? 1 : 2 ** (power - 1);
+      const draw = normals(seed, 16 * keys + power);
+      for (let row = 0; row < rows; row++) {
+        const query = Float64Array.from({ length: fresh }, draw);
+        for (let n = row * keys; n < (row + 1) * keys; n++) {
+          for (const a of query) {
+            const b = draw();
+            queries[n] += a;
+            others[n] += b;
+            mixed[n] += a * b;
+          }
         }
+        yield;
       }
+      kept.push([queries, others, mixed]);
     }
-    kept.push([queries, others, mixed]);
+  })();
+  const ahead = (d, spare) => {
+    while (kept.length <= Math.log2(d) && spare()) drawing.next();
+    return kept.length > Math.log2(d);
   };
-  return (d, muQ, muK, sigma) => {
-    const power = Math.log2(d);
-    while (kept.length <= power) grow();
-    const [queries, others, mixed] = kept[power];
+  const scores = (d, muQ, muK, sigma) => {
+    ahead(d, () => true);
+    const [queries, others, mixed] = kept[Math.log2(d)];
     return Array.from(mixed, (x, n) =>
       d * muQ * muK + sigma * (muK * queries[n] + muQ * others[n]) + sigma ** 2 * x);
   };
+  return { scores, ahead };
 }
 
 /** How many numbers fall into each of `bins` equal parts of [low, high). */

@@ -44,19 +44,22 @@ function render({ model, el: root }) {
   let drawn;
   let many;
   let few;
-  // A wide score takes many draws: those of all widths are made while the hand is on its way.
-  const most = model.get("limits").d_k.options.at(-1);
-  const ahead = (d) => d <= most && window.requestIdleCallback?.(() => {
-    many(d, 0, 0, 1);
-    ahead(2 * d);
+  // A wide score takes many draws: once the widget is in sight, they are made while nothing else is done.
+  const most = sizes.at(-1);
+  const ahead = () => window.requestIdleCallback?.((idle) => {
+    if (!many.ahead(most, () => idle.timeRemaining() > 1)) ahead();
   });
-  root.addEventListener("pointerenter", () => ahead(1), { once: true });
+  new IntersectionObserver((places, self) => {
+    if (!places.some(({ isIntersecting }) => isIntersecting)) return;
+    self.disconnect();
+    ahead();
+  }).observe(root);
   return follow(model, ["d_k", "sigma", "mu_q", "mu_k", "seed"], () => {
     const seed = model.get("seed");
     if (seed !== drawn) {
       many = sampler(SAMPLES, 1, seed);
       few = sampler(1, KEYS, seed);
-      if (drawn !== undefined) ahead(1);
+      if (drawn !== undefined) ahead();
       drawn = seed;
     }
     const d = model.get("d_k");
@@ -66,7 +69,7 @@ function render({ model, el: root }) {
     sigma.set(setting[3]);
 
     const raw = moments(...setting);
-    const [samples, scored] = [many(...setting), few(...setting)];
+    const [samples, scored] = [many, few].map((sampled) => sampled.scores(...setting));
     const found = [1, Math.sqrt(d)].map((divisor, which) => {
       const expected = { mean: raw.mean / divisor, variance: raw.variance / divisor ** 2 };
       const scores = samples.map((s) => s / divisor);
@@ -94,7 +97,7 @@ function render({ model, el: root }) {
 /** The histogram of the scores under the predicted normal curve, around its mean. */
 function lane(name) {
   const caption = el("figcaption", { style: "--lines:1" });
-  const bars = svg("g", { class: "hydra-counts" });
+  const bars = svg("path", { class: "hydra-counts" });
   const curve = svg("polyline", { class: "hydra-line" });
   const root = el("figure", { class: "hydra-figure hydra-histogram" }, caption,
     svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, bars, curve));
@@ -105,9 +108,8 @@ function lane(name) {
     const area = scores.length * ((2 * REACH) / BINS);
     const top = Math.max(...counts, area * normalDensity(expected.mean, expected));
     const y = (count) => HEIGHT - (HEIGHT - 4) * (count / top);
-    bars.replaceChildren(...counts.map((count, bin) => svg("rect", {
-      x: (bin * WIDTH) / BINS, width: WIDTH / BINS, y: y(count), height: HEIGHT - y(count),
-    })));
+    bars.setAttribute("d", counts.map((count, bin) =>
+      `M${(bin * WIDTH) / BINS} ${HEIGHT}V${y(count).toFixed(2)}h${WIDTH / BINS}V${HEIGHT}`).join(""));
     const points = Array.from({ length: WIDTH / 2 + 1 }, (_, i) => {
       const x = low + (2 * REACH * 2 * i) / WIDTH;
       return `${2 * i},${y(area * normalDensity(x, expected)).toFixed(1)}`;
