@@ -447,14 +447,39 @@ def test_the_policy_names_each_script_by_its_digest():
     assert f"script-src 'self' blob: {digest};" in pages.policy(text)
 
 
-def test_the_theme_s_way_to_focus_what_scrolls_is_still_there_to_be_left_out():
-    theme = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static/scripts"
-    assert len(pages.FOCUS.findall((theme / "pydata-sphinx-theme.js").read_text("utf-8"))) == 1
+THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static/scripts"
+LEFT_OUT = [(pages.FOCUS, "pydata-sphinx-theme.js"), (pages.DELEGATED, "bootstrap.js")]
+
+
+@pytest.mark.parametrize(("pattern", "script"), LEFT_OUT)
+def test_what_is_left_out_of_the_theme_is_still_there(pattern, script):
+    assert len(pattern.findall((THEME / script).read_text("utf-8"))) == 1
 
 
 @pytest.mark.slow
-def test_what_takes_focus_is_measured_once():
-    assert not pages.FOCUS.search((SITE / "_static" / "book.js").read_text("utf-8"))
+@pytest.mark.parametrize("pattern", [pattern for pattern, _ in LEFT_OUT])
+def test_what_is_left_out_of_the_theme_is_in_no_page(pattern):
+    assert not pattern.search((SITE / "_static" / "book.js").read_text("utf-8"))
+
+
+@pytest.mark.browser
+def test_a_press_searches_the_page_for_nothing_and_opens_what_it_should(open_page, site):
+    page = open_page(site["http"] + "book/03_softmax.html")
+    # In the page, since what Playwright looks for it searches too.
+    searched = page.evaluate("""() => {
+        const found = [];
+        document.querySelectorAll = (all) => (found.push(all), []);
+        document.querySelector("[data-ready] .hydra-summary").click();
+        delete document.querySelectorAll;
+        return found;
+    }""")
+    assert searched == []
+    menu = page.locator(".dropdown-menu").first
+    expect(menu).to_be_hidden()
+    page.locator("[data-bs-toggle=dropdown]").first.click()
+    expect(menu).to_be_visible()
+    page.locator("[data-ready] .hydra-summary").first.click()
+    expect(menu).to_be_hidden()
 
 
 @pytest.mark.browser

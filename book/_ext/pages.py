@@ -32,6 +32,12 @@ FOCUS = re.compile(
     r'document\.querySelectorAll\(\["pre",[^]]*\]\.join\(", "\)\)'
     r"\.forEach\(e=>\{e\.tabIndex=[^}]*\}\)"
 )
+# Bootstrap looks for all that a press could mean in the whole page, a dozen times a press and more
+# the longer the page is. What was pressed, and what it stands in, can be asked instead.
+DELEGATED = re.compile(
+    r"const (\w)=\w\.querySelectorAll\((\w)\);(for\(let\{target:(\w)\}=\w;\4&&\4!==this;"
+    r"\4=\4\.parentNode\))for\(const (\w) of \1\)if\(\5===\4\)return"
+)
 # Only the page of the search needs these; a form on every other page leads there.
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")
 INLINE = ("quiet.js", "widget_host.js")  # what must run while the page is still being read
@@ -111,7 +117,7 @@ class Site:
             # need not wait, and would find nothing to toggle.
             parts.sort(key=lambda part: not part.startswith("var togglebuttonSelector"))
             script = ";\n".join(re.sub(r"//# sourceMappingURL=\S+", "", part) for part in parts)
-            script = FOCUS.sub("", script)
+            script = DELEGATED.sub(r"\3if(\4.matches(\2))return", FOCUS.sub("", script))
             inline = [body for text in texts for _, body in SCRIPT.findall(text)]
             used = styles.words(texts, [script, *inline])
             sheet = "".join(rebased(path, static, used) for path in self.sheets)
