@@ -189,6 +189,34 @@ def test_what_is_moved_by_hand_moves_nothing_below(chapter):
 
 
 @pytest.mark.browser
+def test_whatever_is_said_of_a_head_the_page_below_stays(open_page, site):
+    """Of heads of the last layer, switched off, at each symbol of a document."""
+    page = open_page(site["http"] + "book/07_learned_heads.html")
+    heights = """async () => {
+        const told = document.querySelector(".hydra-told"), heights = new Set();
+        const frame = () => new Promise((done) => requestAnimationFrame(() => done()));
+        const all = (kind) => [...document.querySelectorAll(kind)];
+        for (const head of all(".hydra-head").slice(-4, -2)) {
+            head.click();
+            await frame();
+            const off = document.querySelector("[data-ready] input[type=checkbox]");
+            if (!off.checked) off.click();
+            for (const symbol of all(".hydra-symbols button")) {
+                symbol.click();
+                await frame();
+                heights.add(told.offsetHeight);
+            }
+        }
+        return [...heights];
+    }"""
+    for width in (1280, 1000, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.get_by_role("button", name="another document").click()
+        drawn(page)
+        assert len(page.evaluate(heights)) == 1, width
+
+
+@pytest.mark.browser
 def test_outputs_lie_on_the_page_in_the_dark(open_page, site):
     """The theme lays a light panel behind outputs of HTML, as if all were drawn for light pages."""
     opened = open_page(site["http"] + "book/10_timing.html", scheme="dark")
