@@ -68,6 +68,10 @@ function render({ model, el: root }) {
   const guesses = guessTable();
   const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:2;--narrow:4", "aria-live": "polite" });
   const roles = roleTable(Object.keys(scores));
+  const more = el("details", { ontoggle: () => draw() }, el("summary", {}, "All weights of this head, and what may come next"),
+    el("div", { class: "hydra-panels" },
+      map.root,
+      el("div", { class: "hydra-wide" }, guesses.root, roles.root)));
   root.classList.add("hydra", "hydra-learned");
   root.append(
     el("div", { class: "hydra-questions" }, asked.root, el("div", { class: "hydra-buttons" }, another)),
@@ -77,10 +81,7 @@ function render({ model, el: root }) {
     ...(model.get("guesses").every((guess) => guess === "told") ? [] : [game.root]),
     el("div", { class: "hydra-typing" }, typed.root,
       el("p", { class: "hydra-note" }, "For instance abcab, k(lm) or Cab*: what follows the last symbol? No word follows itself.")),
-    el("details", {}, el("summary", {}, "All weights of this head, and what may come next"),
-      el("div", { class: "hydra-panels" },
-        map.root,
-        el("div", { class: "hydra-wide" }, guesses.root, roles.root))),
+    more,
   );
 
   // Runs are kept until the document changes: pointing computes nothing.
@@ -125,13 +126,15 @@ function render({ model, el: root }) {
     asked.draw(notes, note.job);
     const prior = priorLooks(run, layer, row, position, gone);
     strip.draw(row, position, note.answers, prior, hovered === undefined, gone === own());
-    map.draw(`attention of layer ${layer}, head ${head}`, weights, text, notes, position);
     off.input.checked = gone === own();
     off.root.lastChild.textContent = `switch this head off${without && gone !== own() ? `, and ${without} on again` : ""}`;
     const all = predict(whole, position, SYMBOLS.length);
     const now = predict(run, position, SYMBOLS.length);
-    guesses.draw(text[position], now, without && all, without, note.choices);
-    roles.draw(Object.values(scores).map((rows) => rows[layer][head]), layer, head);
+    if (more.open) { // what is folded is drawn once it is opened
+      map.draw(`attention of layer ${layer}, head ${head}`, weights, text, notes, position);
+      guesses.draw(text[position], now, without && all, without, note.choices);
+      roles.draw(Object.values(scores).map((rows) => rows[layer][head]), layer, head);
+    }
     tally.textContent = count(current, run, without);
     told.replaceChildren(
       wanted(text, position, note),
