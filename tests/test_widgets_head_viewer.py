@@ -521,7 +521,7 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
     drawn = picture.evaluate(
         """svg => [".hydra-weight", ".hydra-answered"].map((kind) =>
             [...svg.querySelectorAll(kind)].map((rect) =>
-                ["y", "x", "opacity"].map((name) => Number(rect.getAttribute(name)))))"""
+                ["y", "x", "fill-opacity"].map((name) => Number(rect.getAttribute(name)))))"""
     )
     close = {(i, j): round(w, 2) for i, r in enumerate(weights.tolist()) for j, w in enumerate(r)}
     assert {(i, j): w for i, j, w in drawn[0]} == {
@@ -584,7 +584,7 @@ def expect_in_small(view, heads, position):
     tiles = view.locator(".hydra-head > svg").evaluate_all(
         """all => all.map((svg) => [...svg.querySelectorAll(".hydra-weight")].flatMap((path) =>
             [...path.getAttribute("d").matchAll(/M(\\d+) (\\d+)h1v1h-1z/g)].map(([_, x, y]) =>
-                [Number(y), Number(x), Number(path.getAttribute("opacity"))])))"""
+                [Number(y), Number(x), Number(path.getAttribute("fill-opacity"))])))"""
     )
     for cells, weights in zip(tiles, heads, strict=True):
         shown = torch.zeros_like(weights)

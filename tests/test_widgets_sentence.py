@@ -467,9 +467,9 @@ def test_words_by_pointer_and_keyboard(widget_page):
     expect(row.locator("td").nth(2)).to_contain_class("hydra-source")
     expect(page.locator(".hydra-term.hydra-on")).to_contain_text("slept")
     expect(page.locator(".hydra-share.hydra-on")).to_have_text(".76")
-    expect(page.locator(".hydra-paint[opacity='1']")).to_have_count(1)
+    expect(page.locator(".hydra-paint[stroke-opacity='1']")).to_have_count(1)
     row.locator("td").nth(6).hover()  # of what is not taken no arc is lit, and none goes out
-    expect(page.locator(".hydra-paint[opacity='1']")).to_have_count(4)
+    expect(page.locator(".hydra-paint[stroke-opacity='1']")).to_have_count(4)
     row.locator("th").hover()
     expect(total).to_have_text("because")
     page.locator("thead .hydra-swatch").nth(1).hover()
@@ -796,7 +796,7 @@ def test_three_heads(widget_page):
         "side by side: .92, .79, .47 → (.92, .79, .47)"
     )
     page.emulate_media(reduced_motion="no-preference")
-    faint = page.locator(".hydra-paint[opacity='0.2'] + .hydra-target")
+    faint = page.locator(".hydra-paint[stroke-opacity='0.2'] + .hydra-target")
     expect(faint).not_to_have_count(0)
     faint.first.dispatch_event("click")  # an arc of another head shows that head
     expect(page.get_by_label("0: red")).to_be_checked()

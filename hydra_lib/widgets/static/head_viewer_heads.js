@@ -64,7 +64,7 @@ function inSmall(picture, weights, T, [row, answers]) {
   });
   picture.setAttribute("viewBox", `0 0 ${T} ${T}`);
   picture.replaceChildren(past(T), ...cells.slice(1).map((d, n) =>
-    svg("path", { d, class: "hydra-weight", opacity: (n + 1) / SHADES })), row, answers);
+    svg("path", { d, class: "hydra-weight", "fill-opacity": (n + 1) / SHADES })), row, answers);
 }
 
 /** What T queries may see: the triangle of themselves and all before. */
@@ -96,7 +96,7 @@ export function attentionMap({ choose, point }) {
     [drawn, framed] = [weights, notes];
     const cell = (i, j, attributes) => svg("rect", { x: j, y: i, width: 1, height: 1, ...attributes });
     const cells = [...weights].flatMap((w, n) =>
-      (w < FAINT ? [] : [cell(Math.floor(n / T), n % T, { class: "hydra-weight", opacity: w.toFixed(2) })]));
+      (w < FAINT ? [] : [cell(Math.floor(n / T), n % T, { class: "hydra-weight", "fill-opacity": w.toFixed(2) })]));
     const answers = notes.flatMap((note, i) => note.answers.map((j) => cell(i, j, { class: "hydra-answered" })));
     picture.setAttribute("viewBox", `-0.2 -0.2 ${T + 0.4} ${T + 0.4}`);
     picture.setAttribute("aria-label", `${name}: ${T} × ${T} weights, one row per query, one column per key`);

@@ -83,7 +83,7 @@ function work() {
     const gap = 0.004 * (levels > 0) * (drawn < 3);
     path.setAttribute("d", kept(rank, drawn).map(([x, y, w, h]) =>
       `M${x + gap} ${y + gap}h${w - 2 * gap}v${h - 2 * gap}h${2 * gap - w}z`).join(""));
-    path.style.opacity = (rank / 8) ** (levels - drawn);
+    path.style.fillOpacity = (rank / 8) ** (levels - drawn);
   };
   return { root, draw };
 }

@@ -150,7 +150,7 @@ function render({ model, el: root }) {
       const d = arc(chosen, j, HEIGHT, several() ? 7 * (h - 1) : 0, mixing?.behind(arcs, HEIGHT) ?? 0);
       const faint = (pointing && lit !== j) || h !== own;
       const path = (name, width) => svg("path", {
-        d, class: name, "stroke-width": width.toFixed(2), opacity: h !== own ? 0.2 : faint ? 0.3 : 1,
+        d, class: name, "stroke-width": width.toFixed(2), "stroke-opacity": h !== own ? 0.2 : faint ? 0.3 : 1,
         style: `--paint:${several() ? `rgb(${HUES[h]})` : css(values[j])}`,
       });
       const target = svg("path", { d, class: "hydra-target" });

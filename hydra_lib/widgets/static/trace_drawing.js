@@ -33,7 +33,7 @@ export function rowDrawing(words, values, choose) {
     arcs.replaceChildren(...row.flatMap((x, j) => {
       if (!drawn(x)) return [];
       const path = (name, width) => svg("path", {
-        d: arc(i, j, TALL), class: name, "stroke-width": width.toFixed(2), opacity: pointing && lit !== j ? 0.3 : 1,
+        d: arc(i, j, TALL), class: name, "stroke-width": width.toFixed(2), "stroke-opacity": pointing && lit !== j ? 0.3 : 1,
         style: `--paint:${css(values[j])}`,
       });
       if (!known) return [path("hydra-unweighed", 1.5)];
