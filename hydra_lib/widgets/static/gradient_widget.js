@@ -3,7 +3,7 @@ import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
 import { arc, LEAST, strokes } from "./sentence.js";
 import {
-  brief, columnHeads, css, el, follow, heat, line, number, pills, slider, svg, swatch, table, text, update, weight,
+  brief, columnHeads, css, el, follow, heat, line, number, pills, put, slider, svg, swatch, table, text, update, weight,
 } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
@@ -169,8 +169,7 @@ function render({ model, el: root }) {
       heat(cells[1], p[j]);
       const up = height(scores[j]);
       paths[j].forEach((path, kind) => {
-        path.setAttribute("d", arc(row, j, ARCS - up));
-        path.setAttribute("stroke-width", strokes(p[j])[kind]);
+        put(path, { d: arc(row, j, ARCS - up), "stroke-width": strokes(p[j])[kind] });
         path.classList.toggle("hydra-unseen", p[j] < LEAST);
       });
       discs[j].style.setProperty("--up", `${up.toFixed(1)}px`);

@@ -1,7 +1,7 @@
 // Energy levels to be dragged, the probability that stands on each, and particles that hop.
 import { counts, hop } from "./particles.js";
 import { uniforms } from "./random.js";
-import { brief, columnHeads, el, grab, number, svg, table, weight } from "./ui.js";
+import { brief, columnHeads, el, grab, number, put, svg, table, weight } from "./ui.js";
 
 const PARTICLES = 100;
 const OFFERS = 12; // of every state to each particle, on average: one in e¹² never meets the lowest
@@ -115,12 +115,9 @@ export function levels(n, lift) {
       shelf.setAttribute("aria-valuetext", number(-s || 0));
       rows.cells[0][i].textContent = brief(-s || 0);
       rows.cells[1][i].textContent = weight(p[i]);
-      exact[i].setAttribute("x", COLUMN * i + (COLUMN - SHELF) / 2);
-      exact[i].setAttribute("y", tops[i] - 2 - PILE * p[i]);
-      exact[i].setAttribute("height", PILE * p[i]);
-      holds[i].setAttribute("x", COLUMN * i + (COLUMN - SHELF) / 2);
-      holds[i].setAttribute("y", tops[i] - 10 - PILE * p[i]);
-      holds[i].setAttribute("height", s === -Infinity ? 0 : 10 + PILE * p[i]);
+      const x = COLUMN * i + (COLUMN - SHELF) / 2;
+      put(exact[i], { x, y: tops[i] - 2 - PILE * p[i], height: PILE * p[i] });
+      put(holds[i], { x, y: tops[i] - 10 - PILE * p[i], height: s === -Infinity ? 0 : 10 + PILE * p[i] });
     });
     if (first) start(true);
     else pile();

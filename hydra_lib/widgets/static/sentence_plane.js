@@ -82,12 +82,8 @@ export function plane(model, words, values, look) {
     const asked = [1, 0.9, 0.7, 0.5, 0.3].map((t) => ({ at: query.map((x) => t * x), wide: t < 1 ? 0 : 0.4, tall: t < 1 ? 0.4 : 0.65 }));
     for (const [vector, { line, tip, name, handle }] of Object.entries(arrows)) {
       const arrow = model.get(traitOf(vector))[rowOf(vector)];
-      line.setAttribute("x2", arrow[0]);
-      line.setAttribute("y2", -arrow[1]);
-      for (const mark of [tip, handle]) {
-        mark.setAttribute("cx", arrow[0]);
-        mark.setAttribute("cy", -arrow[1]);
-      }
+      put(line, { x2: arrow[0], y2: -arrow[1] });
+      for (const mark of [tip, handle]) put(mark, { cx: arrow[0], cy: -arrow[1] });
       tip.classList.toggle("hydra-on", vector === chosen);
       for (const mark of [line, tip, name]) {
         mark.classList.toggle("hydra-faint", vector !== "query" && forbidden(Number(vector)));
@@ -104,8 +100,7 @@ export function plane(model, words, values, look) {
         : spots.find((spot) => free(spot) > 0 && asked.every(({ at, wide, tall }) =>
           Math.abs(spot[0] - at[0]) >= half + wide || Math.abs(spot[1] - at[1]) >= tall)) ?? spots[0];
       taken.push({ at: [right, up], wide: half, tall: 0.7 }, { at: arrow, wide: 0.2, tall: 0.5 });
-      name.setAttribute("x", right.toFixed(2));
-      name.setAttribute("y", (-up).toFixed(2));
+      put(name, { x: right.toFixed(2), y: (-up).toFixed(2) });
     }
   }
   /** Where a name may stand: beyond the tip, where no other arrow of this direction has its name; else beside it. */

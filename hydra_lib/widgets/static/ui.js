@@ -213,9 +213,11 @@ export function svg(tag, attributes = {}, ...children) {
 export const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
 export const text = (x, y, words, anchor, more = {}) => svg("text", { x, y, "text-anchor": anchor, ...more }, words);
 
-/** Several attributes at once. */
+/** Several attributes at once. One that stays is left alone: a drawing lays out anew whatever is set. */
 export const put = (node, attributes) =>
-  Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
+  Object.entries(attributes).forEach(([name, value]) => {
+    if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+  });
 
 /** A handle to drag over a picture: `move(x, y)` gets where the pointer is, in shares of its width and height. */
 export function grab(handle, picture, move) {
