@@ -224,7 +224,8 @@ def test_every_depth(widget_page):
         drawn, faint = page.evaluate(
             """(() => {
                 const path = document.querySelector(".hydra-work");
-                return [path.getAttribute("d").split("M").length - 1, Number(path.style.fillOpacity)];
+                const parts = path.getAttribute("d").split("M").length - 1;
+                return [parts, Number(path.style.fillOpacity)];
             })()"""
         )
         assert drawn == 7 ** min(levels, 4)

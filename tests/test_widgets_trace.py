@@ -587,8 +587,8 @@ def test_the_row_is_drawn_after_each_step(widget_page):
             count = len(arcs) if (kind == "paint") == (step > 3) else 0
             expect(drawing.locator(f".hydra-{kind}")).to_have_count(count)
         strokes = drawing.locator(".hydra-unweighed, .hydra-paint").evaluate_all(
-            "all => all.map((p) => [p.getAttribute('stroke-width'), p.getAttribute('stroke-opacity'),"
-            " getComputedStyle(p).stroke])"
+            """all => all.map((p) => [p.getAttribute("stroke-width"),
+                p.getAttribute("stroke-opacity"), getComputedStyle(p).stroke])"""
         )
         for (width, opacity, stroke), j in zip(strokes, arcs, strict=True):
             assert float(opacity) == (1 if lit in (None, j) else 0.3)
