@@ -162,7 +162,7 @@ def moves(browser, url: str, throttled: bool) -> dict[str, list[tuple[float, flo
     if throttled:
         rate = {"rate": THROTTLE["cpu_divisor"]}
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", rate)
-    page.goto(url, wait_until="networkidle", timeout=120_000)
+    page.goto(url, wait_until="load", timeout=120_000)  # idle it may be before all is parsed
     ready = page.locator("[data-ready]")
     views = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
     ready.nth(views.count() - 1).wait_for(state="attached")

@@ -224,7 +224,7 @@ def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
         bars = [120 - float(top) for top in tops]
         counts = torch.histc(far[(far >= 0) & (far < 1)], 96, 0, 1)
         top = max(counts.max().item(), 1000 / math.sqrt(2 * math.pi * variance))
-        assert bars == pytest.approx((116 * counts / top).tolist(), abs=6e-3)
+        assert bars == pytest.approx((116 * counts / top).tolist(), abs=1e-3)
         points = lane.locator("polyline").get_attribute("points").split(" ")
         x, y = points[120].split(",")
         peak = 1000 / math.sqrt(2 * math.pi * variance)

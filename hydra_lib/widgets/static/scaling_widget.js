@@ -109,7 +109,7 @@ function lane(name) {
     const top = Math.max(...counts, area * normalDensity(expected.mean, expected));
     const y = (count) => HEIGHT - (HEIGHT - 4) * (count / top);
     bars.setAttribute("d", counts.map((count, bin) =>
-      `M${(bin * WIDTH) / BINS} ${HEIGHT}V${y(count).toFixed(2)}h${WIDTH / BINS}V${HEIGHT}`).join(""));
+      `M${(bin * WIDTH) / BINS} ${HEIGHT}V${y(count).toFixed(3)}h${WIDTH / BINS}V${HEIGHT}`).join(""));
     const points = Array.from({ length: WIDTH / 2 + 1 }, (_, i) => {
       const x = low + (2 * REACH * 2 * i) / WIDTH;
       return `${2 * i},${y(area * normalDensity(x, expected)).toFixed(1)}`;
