@@ -4,8 +4,10 @@ INSTALLED := .venv/.installed
 PORT ?= 8000
 PLACE ?= colab
 
-# One thread a process: two of them share two cores better than two that each want both.
-TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rsfE -p no:cacheprovider
+# One thread a process, and a process for each core: two share two cores better than two that each
+# want both. At most eight, since each takes a gigabyte with its browser.
+TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile \
+  -rsfE -p no:cacheprovider
 
 .PHONY: book quick test serve lab sync publish-check elsewhere hosts links bench mutants clean help
 

@@ -71,7 +71,7 @@ def test_every_fault_of_a_module_still_parses():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tool", [("mutants.py", "masking"), ("mutants_js.py", "random.js")])
+@pytest.mark.parametrize("tool", [("mutants.py", "masking"), ("mutants_js.py", "tiles.js")])
 def test_the_copy_holds_all_that_its_tests_need(tool):
     run = [sys.executable, ROOT / "tools" / tool[0], tool[1], "--sample", "1"]
     ended = subprocess.run(run, capture_output=True, encoding="utf-8", timeout=600)

@@ -19,7 +19,7 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from hydra_lib import widgets
 from hydra_lib.widgets._bundle import SEAM
-from tests.conftest import SITE, VIEWS, drawn, opening, settled
+from tests.conftest import SITE, VIEWS, drawn, opening
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html"))
@@ -99,6 +99,22 @@ CUT = """() => [...document.querySelectorAll(".hydra :is(td, th, button, figcapt
 @pytest.mark.browser
 def test_what_a_widget_says_fits_where_it_stands(chapter):
     assert chapter.evaluate(CUT) == []
+
+
+HEIGHTS = "all => all.map((one) => Math.round(one.getBoundingClientRect().height))"
+
+
+@pytest.mark.browser
+def test_without_scripts_a_still_stands_for_each_widget_and_is_as_high(chromium, chapter):
+    """Below the first screen too, where no shift is counted but a link may lead."""
+    context = chromium.new_context(viewport=chapter.viewport_size, java_script_enabled=False)
+    opened = context.new_page()
+    opened.goto(chapter.url)
+    stills = opened.locator(".still").evaluate_all(HEIGHTS)
+    assert len(stills) == opened.locator(VIEWS).count()
+    assert all(height > 150 for height in stills)
+    assert stills == chapter.locator("[data-ready]").evaluate_all(HEIGHTS)
+    context.close()
 
 
 WIDER = """() => [...document.querySelectorAll("span.math")]
@@ -225,43 +241,6 @@ def test_outputs_lie_on_the_page_in_the_dark(open_page, site):
     assert outputs.locator("> p:not(.verdict)").count() > 0
     behind = outputs.evaluate_all("all => all.map((e) => getComputedStyle(e).backgroundColor)")
     assert set(behind) == {"rgba(0, 0, 0, 0)"}
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_without_scripts_a_still_stands_for_each_widget(chromium, site, page):
-    context = chromium.new_context(java_script_enabled=False)
-    opened = context.new_page()
-    opened.goto(site["file"] + page)
-    views = opened.locator(VIEWS).count()
-    stills = opened.locator(".still")
-    assert stills.count() == views
-    assert all(still.bounding_box()["height"] > 150 for still in stills.all())
-    context.close()
-
-
-HEIGHTS = "all => all.map((one) => Math.round(one.getBoundingClientRect().height))"
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_a_still_is_as_high_as_its_widget(chromium, site, page, width):
-    """Below the first screen too, where no shift is counted but a link may lead."""
-    heights = {}
-    for selector in (".still", "[data-ready]"):
-        context = chromium.new_context(
-            viewport={"width": width, "height": 900},
-            java_script_enabled=selector != ".still",
-            reduced_motion="reduce",
-        )
-        opened = context.new_page()
-        opened.goto(site["http"] + page)
-        if selector != ".still":
-            settled(opened)
-        heights[selector] = opened.locator(selector).evaluate_all(HEIGHTS)
-        context.close()
-    assert heights[".still"] == heights["[data-ready]"]
 
 
 @pytest.mark.slow

@@ -3,14 +3,16 @@
 Two caches know nothing of the library: the one of executed notebooks keys on a notebook's text, and
 Sphinx reads a page again only when the page changed. So a chapter is forgotten by both when a file
 that it reaches (:mod:`reach`) changed. Whatever is then not in the cache is executed before Sphinx
-begins to read, two chapters at a time, those that take times after all others and alone.
+begins to read, several chapters at a time, those that take times after all others and alone.
 """
 
 import hashlib
 import json
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
@@ -20,7 +22,6 @@ from reach import reached
 from sphinx.util import logging
 
 ROOT = Path(__file__).parents[2]
-WORKERS = 2
 log = logging.getLogger(__name__)
 
 
@@ -57,9 +58,14 @@ def execute(app):
     todo = {name: both for name, both in notebooks.items() if not is_cached(cache, both[1])}
     timed = {n for n, (_, nb) in todo.items() if "import bench" in code_of(nb)}
     log.info("%s of %s chapters to execute", len(todo), len(notebooks))
-    together = [name for name in todo if name not in timed]
-    for names, workers in ((together, WORKERS), (sorted(timed), 1)):
-        with ThreadPoolExecutor(workers) as pool:
+    # The later chapters take longest, and begin first. As many run as there are processors, each on
+    # one: two that both want all of them wait for each other.
+    together = [name for name in reversed(todo) if name not in timed]
+    for names, workers, threads in (
+        (together, os.cpu_count(), {"OMP_NUM_THREADS": "1"}),
+        (sorted(timed), 1, {}),
+    ):
+        with ThreadPoolExecutor(workers) as pool, mock.patch.dict(os.environ, threads):
             for name, seconds in pool.map(lambda name: run(app, name, *todo[name]), names):
                 if seconds is not None:
                     path, notebook = todo[name]
