@@ -10,7 +10,6 @@ import contextlib
 import functools
 import gzip
 import mimetypes
-import shutil
 import socket
 import statistics
 import subprocess
@@ -20,6 +19,8 @@ import threading
 from importlib.metadata import version
 from pathlib import Path
 
+sys.path.append("book/_ext")
+import chromium
 from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config
 from playwright.sync_api import sync_playwright
@@ -76,11 +77,11 @@ def serve():
         thread.join()
 
 
-# Two times of a movement, in milliseconds. What the page works for it: its handler, then a frame,
-# from the first callback until that one's timer runs, once all is laid out and painted. And when
-# that is done, after the display's tick: there the page may have waited for the pixels of the frame
-# before, which a machine without a GPU computes beside it.
-MOVE = """async ([which, moves]) => {
+# Two times of a movement, in milliseconds, the mouse on what is moved. What the page works for it:
+# its handler, then a frame, from the first callback until that one's timer runs, once all is laid
+# out and painted. And when that is done, after the display's tick: there the page may have waited
+# for the pixels of the frame before, which a machine without a GPU computes beside it.
+CONTROL = """
     const widget = document.querySelectorAll("[data-ready]")[which];
     const free = (kind) => [...widget.querySelectorAll(kind)]
         .filter((one) => !one.disabled && one.checkVisibility());
@@ -88,8 +89,16 @@ MOVE = """async ([which, moves]) => {
     const buttons = free("button"), pressed = radios.length ? radios : buttons;
     const choice = free("select").find((one) => one.options.length > 1);
     const control = sliders[0] ?? radios[0] ?? choice ?? buttons[0];
-    const kind = control === choice ? "change" : "input";
     control.scrollIntoView({block: "center", behavior: "instant"});
+"""
+PLACE = f"""(which) => {{{CONTROL}
+    const {{x, y, width, height}} = control.getBoundingClientRect();
+    return [x + width / 2, y + height / 2];
+}}"""
+MOVE = f"""async ([which, moves]) => {{{CONTROL}
+    const kind = control === choice ? "change" : "input";
+"""
+MOVE += """
     const act = (i) => {
         if (control === choice) choice.selectedIndex = i % choice.options.length;
         else if (sliders.length) {
@@ -121,8 +130,15 @@ def load(browser, url: str, throttled: bool) -> dict:
     session = context.new_cdp_session(page)
     session.send("Network.enable")
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    sizes = []
-    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    sizes, pending = [], set()
+
+    def ended(event):
+        pending.discard(event["requestId"])
+        sizes.append(event.get("encodedDataLength", 0))
+
+    session.on("Network.requestWillBeSent", lambda event: pending.add(event["requestId"]))
+    session.on("Network.loadingFinished", ended)
+    session.on("Network.loadingFailed", ended)
     if throttled:
         rate = THROTTLE["bit_per_s"] / 8
         conditions = {"offline": False, "latency": 1e3 * THROTTLE["latency"]}
@@ -144,7 +160,9 @@ def load(browser, url: str, throttled: bool) -> dict:
     )
     page.goto(url, wait_until="load", timeout=120_000)
     page.wait_for_function("window.firstWidget", timeout=120_000)
-    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(500)  # by then all that is asked for has been; "networkidle" may never be
+    while pending:
+        page.wait_for_timeout(100)
     cost = {"bytes": sum(sizes), "requests": len(sizes), "shift": page.evaluate("window.shift")}
     cost["text_ms"] = page.evaluate(
         "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -167,7 +185,11 @@ def moves(browser, url: str, throttled: bool) -> dict[str, list[tuple[float, flo
     views = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
     ready.nth(views.count() - 1).wait_for(state="attached")
     names = ready.evaluate_all("all => all.map((e) => e.dataset.ready)")
-    found = {name: page.evaluate(MOVE, [i, MOVES]) for i, name in enumerate(names)}
+    found = {}
+    for which, name in enumerate(names):
+        # Left in the corner, the mouse has the whole page searched for what it is over, each frame.
+        page.mouse.move(*page.evaluate(PLACE, which))
+        found[name] = page.evaluate(MOVE, [which, MOVES])
     context.close()
     return found
 
@@ -219,8 +241,7 @@ def main(store: bool) -> None:
     }
     versions = record["environment"]["versions"]
     with sync_playwright() as playwright, serve() as address:
-        executable = shutil.which("chromium") or shutil.which("google-chrome")
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        browser = chromium.launch(playwright)
         versions |= {"chromium": browser.version, "jupyter-book": version("jupyter-book")}
         for chapter in sorted(SITE.glob("book/[0-9][0-9]_*.html")):
             url = f"{address}/book/{chapter.name}"
