@@ -94,8 +94,20 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def serve(folder: Path):
-    handler = functools.partial(_Silent, directory=str(folder))
+class _Written(_Silent):
+    """Sends the page that a test has written, whatever is asked for."""
+
+    text = ""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(_Written.text.encode())
+
+
+def serve(folder: Path, kind=_Silent):
+    handler = functools.partial(kind, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
@@ -108,6 +120,20 @@ def site():
         pytest.fail("the book is not built: run make book")
     server = serve(SITE.parent)  # the site lies in its subfolder html/
     yield {"http": f"http://127.0.0.1:{server.server_port}/html/", "file": SITE.as_uri() + "/"}
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def address_of():
+    """``address_of(text)``: where this page is, until the next one is written."""
+    server = serve(ROOT, _Written)
+
+    def write(text: str) -> str:
+        _Written.text = text
+        return f"http://127.0.0.1:{server.server_port}/html/widgets.html"
+
+    yield write
     server.shutdown()
     server.server_close()
 
@@ -126,17 +152,15 @@ def settled(page):
 @contextmanager
 def opening(browser):
     """``open_page(url)`` loads a page and its widgets; at the end it must have said
-    and asked for nothing. With ``body`` that is the page, and no server is asked for it."""
+    and asked for nothing."""
     contexts, problems = [], []
 
-    def load(url: str, width=1280, scheme="light", body=None):
+    def load(url: str, width=1280, scheme="light"):
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
         )
         contexts.append(context)
         own = url.split("/html/")[0] if url.startswith("http") else "file:"
-        if body is not None:
-            context.route(url.split("#")[0], lambda route: route.fulfill(body=body))
 
         def asked(request):
             if not request.url.startswith((own, "blob:", "data:")):
@@ -170,18 +194,18 @@ def open_page(chromium):
 
 
 @pytest.fixture
-def widget_page(open_page):
-    return showing_widgets(open_page)
+def widget_page(open_page, address_of):
+    return showing_widgets(open_page, address_of)
 
 
 @pytest.fixture
-def gpu_page(gpu_chromium):
+def gpu_page(gpu_chromium, address_of):
     """``widget_page`` in a browser with WebGPU."""
     with opening(gpu_chromium) as load:
-        yield showing_widgets(load)
+        yield showing_widgets(load, address_of)
 
 
-def showing_widgets(open_page):
+def showing_widgets(open_page, address_of):
     """``widget_page(*widgets)`` opens a page that holds just these, as the book would show them."""
     from ipywidgets.embed import embed_data
 
@@ -195,7 +219,7 @@ def showing_widgets(open_page):
             body = json.dumps(content).replace("</", "<\\/")
             mime = f"application/vnd.jupyter.widget-{kind}+json"
             text += f"<div><script type='{mime}'>{body}</script></div>"
-        return open_page(f"http://127.0.0.1/html/widgets.html{fragment}", body=text, **options)
+        return open_page(address_of(text) + fragment, **options)
 
     return load
 

@@ -133,7 +133,7 @@ def readable(text):
         return text
 
 
-def test_widgets_in_jupyterlab(notebook, chromium):
+def test_widgets_in_jupyterlab(notebook, chromium, address_of):
     widgets = {name: cell(notebook, i).locator(".hydra") for i, name in enumerate(EVERY, start=1)}
     for widget in widgets.values():
         expect(widget).to_have_count(1, timeout=30_000)
@@ -144,7 +144,7 @@ def test_widgets_in_jupyterlab(notebook, chromium):
     before, moved, settings, back = {}, {}, {}, {}
     with opening(chromium) as load:
         for name, make in EVERY.items():
-            page = showing_widgets(load)(make())
+            page = showing_widgets(load, address_of)(make())
             own = page.locator(".hydra")
             before[name] = own.evaluate(SHOWN)
             page.evaluate(MOVE)
