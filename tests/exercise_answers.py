@@ -708,9 +708,10 @@ CHAPTER_05 = {
             lambda q, k, v: [v[max(range(len(k)), key=lambda j: x @ k[j])] for x in q],
             lambda q, k, v: v.numpy()[np.argmax(q.numpy() @ k.numpy().T, axis=1)],
             lambda q, k, v: F.one_hot((q @ k.T).argmax(1), len(k)).float() @ v.float(),
-            lambda q, k, v: soft(q @ k.T * 1e6) @ v,
         ],
         [
+            (lambda q, k, v: soft(q @ k.T * 1e6) @ v, ("close", "limit")),
+            (lambda q, k, v: soft(q @ k.T / 1e-3) @ v, ("close", "limit")),
             (lambda q, k, v: soft(s_of(q, k)) @ v, ("soft", "√d_k")),
             (lambda q, k, v: hydra.scaled_dot_product_attention(q, k, v, temperature=1), "soft"),
             (lambda q, k, v: v[(q @ k.T).argmax(0)], "axis"),
