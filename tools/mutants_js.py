@@ -96,11 +96,11 @@ def mutants(text: str) -> list[tuple[int, str, str]]:
 
 
 def runs_javascript(function) -> bool:
-    """Whether it, or a function of its module that it names, hands JavaScript to Node."""
+    """Whether it, or a function of its module that it names, reads JavaScript or hands it to Node."""
     names = function.__code__.co_names
     helpers = [function.__globals__.get(name) for name in names]
     own = [f for f in helpers if getattr(f, "__module__", None) == function.__module__]
-    return bool({"in_javascript", "in_node"} & set(names)) or any(
+    return bool({"in_javascript", "in_node", "STATIC", "bundle"} & set(names)) or any(
         runs_javascript(f) for f in own if hasattr(f, "__code__") and f is not function
     )
 
