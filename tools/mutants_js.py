@@ -96,7 +96,7 @@ def mutants(text: str) -> list[tuple[int, str, str]]:
 
 
 def runs_javascript(function) -> bool:
-    """Whether it, or a function of its module that it names, reads JavaScript or hands it to Node."""
+    """Whether it, or a function of its module that it names, reads JavaScript or runs it."""
     names = function.__code__.co_names
     helpers = [function.__globals__.get(name) for name in names]
     own = [f for f in helpers if getattr(f, "__module__", None) == function.__module__]

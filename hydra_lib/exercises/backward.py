@@ -243,7 +243,7 @@ _PRODUCT = 2 * 1024**2 * 768
         (12 * 7 * _PRODUCT, "768 is the width of all heads together: no factor 12"),
         (7 * _PRODUCT / 12, "that is one head; there are twelve"),
         (8 * _PRODUCT, "one too many: two products forward, and backward five"),
-        (9 * _PRODUCT, "that makes scores and dP twice backward, as two kernels do: here it is once"),
+        (9 * _PRODUCT, "that makes scores and dP twice, as two kernels do: here each is made once"),
         (14 * _PRODUCT, "an addition and a multiplication are two, not four"),
     ]
 )
