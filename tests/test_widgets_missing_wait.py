@@ -80,19 +80,33 @@ def test_errors(waits):
         MissingWaitWidget(waits=waits)
 
 
+def heights(page):
+    """Of the widget, as wide as the book's column and on a phone."""
+    found = []
+    for width in (720, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        found.append(page.locator(".hydra").bounding_box()["height"])
+    return found
+
+
 @pytest.mark.browser
 def test_on_a_device(gpu_page):
-    page = gpu_page(MissingWaitWidget(waits=[True, False, False, False]))
+    """With the longest that is said of a right stopwatch and of a wrong one: no run moves what
+    stands below."""
+    page = gpu_page(MissingWaitWidget(waits=[True, True, False, True]))
     told = page.locator(".hydra-summary")
     expect(told).to_have_text("Not run yet.")
+    before = heights(page)
     page.get_by_role("button", name="Run").click()
     expect(told).to_contain_text("A wait is missing before the clock stops", timeout=60_000)
     expect(told).to_contain_text("Your stopwatch shows")
+    assert heights(page) == before
     page.get_by_label("wait before the clock stops").focus()
     page.keyboard.press("Space")
     page.get_by_role("button", name="Run").click()
     expect(told).to_contain_text("Right: the queue is empty", timeout=60_000)
     expect(told).to_contain_text("This is software, no GPU.")
+    assert heights(page) == before
     page.wait_for_url("**#missing_wait.waits=*")
 
 
