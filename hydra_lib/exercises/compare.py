@@ -110,6 +110,11 @@ def function(
     """
 
     def decorate(right):
+        @functools.cache
+        def known(mistake: int, case: int):
+            """What a mistake gives, which every wrong answer is compared with."""
+            return Tried(mistakes[mistake][0], cases[case], read).got
+
         @functools.wraps(right)
         def test(answer) -> str | Verdict | None:
             require_function(answer, right)
@@ -120,9 +125,9 @@ def function(
             if not failed:
                 said = [look(*pair) for pair in zip(tried, cases, strict=True)] if look else []
                 return next((verdict for verdict in said if verdict), None)
-            for mistake, sentence in mistakes:
-                known = (Tried(mistake, case, read).got for case in cases)  # as far as needed
-                if (first := _agree(got, known, failed)) is not None:
+            for mistake, (_, sentence) in enumerate(mistakes):
+                theirs = (known(mistake, case) for case in range(len(cases)))  # as far as needed
+                if (first := _agree(got, theirs, failed)) is not None:
                     if callable(sentence):
                         sentence = sentence(got[first], *cases[first])
                     raise Wrong(sentence, text(expected[first]))
