@@ -4,9 +4,12 @@ INSTALLED := .venv/.installed
 PORT ?= 8000
 PLACE ?= colab
 
+# Some machines forbid it: then each process and each kernel compiles the library and its tests anew.
+export PYTHONDONTWRITEBYTECODE =
+
 # One thread a process: two of them share two cores better than two that each want both. At most
 # eight processes, since each takes a gigabyte with its browser.
-TEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --maxprocesses 8 --dist loadfile -rsfE -p no:cacheprovider
+TEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --maxprocesses 8 -rsfE -p no:cacheprovider
 
 .PHONY: book quick test serve lab sync publish-check elsewhere hosts links bench mutants clean help
 
@@ -36,13 +39,13 @@ book: $(INSTALLED)
 quick: $(INSTALLED)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy hydra_lib
-	$(TEST) -n logical -m "not browser and not slow and not axe and not hosts" tests hydra_lib
+	$(TEST) -n logical --dist worksteal -m "not browser and not slow and not axe and not hosts" tests hydra_lib
 
 # A browser also waits, for the next frame: a process more than there are cores is a sixth faster.
 test: quick book
 	$(TEST) -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') + 1)) \
-	  -m "(browser or slow) and not axe" tests
-	$(TEST) -n logical --nbval-lax notebooks
+	  --dist loadfile -m "(browser or slow) and not axe" tests
+	$(TEST) -n logical --dist loadfile --nbval-lax notebooks
 
 serve: book
 	@echo "http://localhost:$(PORT)/ (stop with Ctrl-C)"
