@@ -184,6 +184,7 @@ def moves(browser, url: str, throttled: bool) -> dict[str, list[tuple[float, flo
     ready = page.locator("[data-ready]")
     views = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
     ready.nth(views.count() - 1).wait_for(state="attached")
+    page.wait_for_timeout(1000)  # a hand comes later than what a page does as soon as it is loaded
     names = ready.evaluate_all("all => all.map((e) => e.dataset.ready)")
     found = {}
     for which, name in enumerate(names):
