@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests import test_widgets
 from tests.conftest import ROOT
 from tools import mutants, mutants_js
 
@@ -43,6 +44,14 @@ def test_faults(source, changed):
 )
 def test_a_widgets_file_has_tests(path):
     assert [t for t in mutants_js.tests_of(path.name) if not (ROOT / t).is_file()] == []
+
+
+def test_a_fault_is_shown_to_what_runs_or_reads_scripts():
+    assert mutants_js.runs_javascript(test_widgets.test_numbers_as_text)
+    assert mutants_js.runs_javascript(test_widgets.test_classes_are_those_of_the_style)
+    assert not mutants_js.runs_javascript(
+        test_widgets.test_a_change_that_does_not_fit_is_taken_back
+    )
 
 
 @pytest.mark.parametrize(
