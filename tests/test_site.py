@@ -9,40 +9,109 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from tests.conftest import SITE, VIEWS, drawn
+from tests.conftest import SITE, VIEWS, drawn, opening
 
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html"))
 PAGES = PAGES or ["index.html"]
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize(("kind", "scheme"), [("http", "dark"), ("file", "light")])
-@pytest.mark.parametrize("page", ["index.html", "search.html", *PAGES])
-def test_page_is_silent_and_asks_nobody(open_page, site, page, kind, scheme):
-    opened = open_page(site[kind] + page, scheme=scheme)
+@pytest.fixture(scope="module", params=["index.html", "search.html", *PAGES])
+def page(request, chromium, site):
+    """Each page in the dark, opened once for the tests down to the one that makes it a phone's;
+    at the end it must have said nothing."""
+    with opening(chromium) as open_page:
+        yield open_page(site["http"] + request.param, scheme="dark")
+
+
+def is_complete(page, scheme):
     # The first page only sends on to another, which may still be on its way.
-    expect(opened.locator(f"html[data-theme={scheme}]")).to_be_attached()
-    if opened.locator(".math").count():
-        expect(opened.locator("mjx-container").first).to_be_attached()
-        expect(opened.locator("mjx-merror")).to_have_count(0)
+    expect(page.locator(f"html[data-theme={scheme}]")).to_be_attached()
+    if page.locator(".math").count():
+        expect(page.locator("mjx-container").first).to_be_attached()
+        expect(page.locator("mjx-merror")).to_have_count(0)
     other = {"dark": "light", "light": "dark"}[scheme]
-    opened.emulate_media(color_scheme=other)
-    expect(opened.locator(f"html[data-theme={other}]")).to_be_attached()
+    page.emulate_media(color_scheme=other)
+    expect(page.locator(f"html[data-theme={other}]")).to_be_attached()
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_page_fits_a_phone(open_page, site, page):
+def test_page_is_silent_and_asks_nobody(page):
+    is_complete(page, "dark")
+
+
+@pytest.mark.parametrize("name", ["index.html", "search.html", *PAGES])
+def test_page_is_silent_as_a_file(open_page, site, name):
+    is_complete(open_page(site["file"] + name), "light")
+
+
+def test_no_code_is_cut_on_a_desktop(page):
+    """83 letters fit; a listing of the library's is written for that where a chapter shows it."""
+    if "/library" in page.url:
+        pytest.skip("not written for it")
+    listings = page.locator(".bd-article pre:visible")
+    cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)"
+    assert listings.evaluate_all(cut) == []
+
+
+def test_hints_and_solutions_are_closed_until_they_are_asked_for(page):
+    if not re.search(r"/\d\d_", page.url):
+        pytest.skip("no chapter")
+    solutions = page.locator(".solution")
+    assert solutions.count() >= 4
+    for answer in page.locator(".exercise form.answer").all():
+        answer.locator("input").first.press("Space")  # ticks a box; a field wants a number
+        for field in answer.get_by_role("textbox").all():
+            field.fill("0.3")
+        answer.get_by_role("button").dispatch_event("click")
+    for solution in solutions.all():
+        inside = solution.locator("div.cell").first
+        expect(inside).to_be_hidden()
+        solution.get_by_role("button").first.dispatch_event("click")
+        expect(inside).to_be_visible()
+    hints = page.locator(".exercise details.sd-dropdown")
+    assert hints.count() == 2 * solutions.count()
+    assert hints.evaluate_all("all => all.every((one) => !one.open)")
+    shut = hints.evaluate_all("all => all.map((one) => one.getBoundingClientRect().y)")
+    assert shut[::2] == shut[1::2]  # two share a line
+    below = page.locator(".exercise + .solution").evaluate_all(
+        """all => all.map((one) => one.getBoundingClientRect().y
+            - one.previousElementSibling.getBoundingClientRect().bottom)"""
+    )
+    assert below == pytest.approx([0] * solutions.count(), abs=0.5)  # at the foot of its exercise
+
+
+def test_page_fits_a_phone(page):
     """320 px are a small phone, and a desktop of 1280 at 400 %. Letters may be larger by half."""
-    opened = open_page(site["http"] + page, width=320)
-    assert opened.evaluate("document.documentElement.scrollWidth") <= 320
-    opened.set_viewport_size({"width": 360, "height": 900})
+    page.set_viewport_size({"width": 320, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.set_viewport_size({"width": 360, "height": 900})
     # In the letters of the book, which are wider than those of a page without its theme.
     cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"
-    assert opened.locator(".hydra-panels, .hydra-product, .hydra-boards").evaluate_all(cut) == []
+    assert page.locator(".hydra-panels, .hydra-product, .hydra-boards").evaluate_all(cut) == []
     letters = {"fontSizes": {"standard": 24, "fixed": 20}}
-    opened.context.new_cdp_session(opened).send("Page.setFontSizes", letters)
-    assert opened.evaluate("getComputedStyle(document.documentElement).fontSize") == "24px"
-    assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+    page.context.new_cdp_session(page).send("Page.setFontSizes", letters)
+    assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "24px"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def read(request):
+    return BeautifulSoup((SITE / request.param).read_text("utf-8"), "html.parser")
+
+
+def test_pictures_say_what_they_show(read):
+    # The front page's boxes are links, which say more than their pictures.
+    shown = ".bd-article img:not(.sd-card-img-top), .bd-article .themed svg"
+    for picture in read.select(shown):
+        assert picture.get("aria-label") or picture.get("alt"), str(picture)[:200]
+
+
+def test_a_page_offers_no_cell_that_it_cannot_run(read):
+    assert "No answer yet" not in read.select_one("article").text
+    for exercise in read.select(".exercise:has(form.answer)"):
+        assert not exercise.select("div.cell"), exercise.text[:80]
+    # A name of its own would keep what a line that folds code says from a screen reader.
+    assert not read.select("div.cell summary[aria-label]")
 
 
 def test_what_is_wider_than_the_text_stays_on_the_page(open_page, site):
@@ -140,14 +209,6 @@ def test_paper_is_light_and_nothing_is_cut(open_page, site):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if "library" not in p])
-def test_no_code_is_cut_on_a_desktop(open_page, site, page):
-    """83 letters fit; a listing of the library's is written for that where a chapter shows it."""
-    listings = open_page(site["http"] + page).locator(".bd-article pre:visible")
-    cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)"
-    assert listings.evaluate_all(cut) == []
-
-
 def test_what_is_cut_on_a_phone_shows_it_in_high_contrast(open_page, site):
     page = open_page(site["http"] + "book/05_attention.html", width=360)
     page.emulate_media(forced_colors="active")
@@ -160,25 +221,6 @@ def test_what_is_cut_on_a_phone_shows_it_in_high_contrast(open_page, site):
         assert (end == "dotted") == wide, listing.inner_text()[:200]
         dotted += wide
     assert 0 < dotted < len(listings)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_pictures_say_what_they_show(page):
-    read = BeautifulSoup((SITE / page).read_text("utf-8"), "html.parser")
-    # The front page's boxes are links, which say more than their pictures.
-    shown = ".bd-article img:not(.sd-card-img-top), .bd-article .themed svg"
-    for picture in read.select(shown):
-        assert picture.get("aria-label") or picture.get("alt"), str(picture)[:200]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_offers_no_cell_that_it_cannot_run(page):
-    read = BeautifulSoup((SITE / page).read_text("utf-8"), "html.parser")
-    assert "No answer yet" not in read.select_one("article").text
-    for exercise in read.select(".exercise:has(form.answer)"):
-        assert not exercise.select("div.cell"), exercise.text[:80]
-    # A name of its own would keep what a line that folds code says from a screen reader.
-    assert not read.select("div.cell summary[aria-label]")
 
 
 def test_folded_code_and_provenance_stand_below_their_figure(open_page, site):
@@ -198,33 +240,6 @@ def test_a_link_shows_the_controls_of_a_widget_higher_than_the_window(open_page,
     slider = opened.get_by_role("slider", name="Mean μ_k")
     expect(slider).to_have_value("3")
     expect(slider).to_be_in_viewport()
-
-
-@pytest.mark.parametrize("page", [p for p in PAGES if re.search(r"/\d\d_", p)])
-def test_hints_and_solutions_are_closed_until_they_are_asked_for(open_page, site, page):
-    opened = open_page(site["http"] + page)
-    solutions = opened.locator(".solution")
-    assert solutions.count() >= 4
-    for answer in opened.locator(".exercise form.answer").all():
-        answer.locator("input").first.press("Space")  # ticks a box; a field wants a number
-        for field in answer.get_by_role("textbox").all():
-            field.fill("0.3")
-        answer.get_by_role("button").click()
-    for solution in solutions.all():
-        inside = solution.locator("div.cell").first
-        expect(inside).to_be_hidden()
-        solution.get_by_role("button").first.click()
-        expect(inside).to_be_visible()
-    hints = opened.locator(".exercise details.sd-dropdown")
-    assert hints.count() == 2 * solutions.count()
-    assert hints.evaluate_all("all => all.every((one) => !one.open)")
-    shut = hints.evaluate_all("all => all.map((one) => one.getBoundingClientRect().y)")
-    assert shut[::2] == shut[1::2]  # two share a line
-    below = opened.locator(".exercise + .solution").evaluate_all(
-        """all => all.map((one) => one.getBoundingClientRect().y
-            - one.previousElementSibling.getBoundingClientRect().bottom)"""
-    )
-    assert below == pytest.approx([0] * solutions.count(), abs=0.5)  # at the foot of its exercise
 
 
 @pytest.mark.parametrize("kind", ["http", "file"])

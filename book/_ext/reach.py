@@ -5,6 +5,7 @@ only the names asked for are followed; lazy ones stand there in a dictionary ``_
 """
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -19,6 +20,7 @@ def reached(code: str, root: Path) -> set[Path]:
     return set(found)
 
 
+@functools.cache  # many chapters reach the same files
 def imported(code: str, package: str) -> list[tuple[str, str | None]]:
     """(module, name) for every import from ``package``; the name is None for a whole module.
 
