@@ -44,8 +44,7 @@ quick: $(INSTALLED)
 # A browser also waits, for the next frame: a process more than there are cores is a sixth faster.
 test: quick book
 	$(TEST) -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') + 1)) \
-	  --dist loadfile -m "(browser or slow) and not axe" tests
-	$(TEST) -n logical --dist loadfile --nbval-lax notebooks
+	  --dist loadfile -m "(browser or slow) and not axe" --nbval-lax tests notebooks
 
 serve: book
 	@echo "http://localhost:$(PORT)/ (stop with Ctrl-C)"

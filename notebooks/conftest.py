@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
 from nbformat.v4 import new_code_cell, new_output
 from nbval.plugin import IPyNbCell
 
@@ -38,3 +39,5 @@ def pytest_collection_modifyitems(items):
         ]
         after = items.index(own[-1]) + 1
         items[after:after] = added
+        for item in own + added:
+            item.add_marker(pytest.mark.slow)
