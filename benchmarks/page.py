@@ -196,8 +196,9 @@ def moves(browser, url: str, throttled: bool) -> dict[str, list[tuple[float, flo
 
 
 def summary(group: str, page: str, loads: list[dict], moved: list[dict]) -> dict:
-    """A row: ``text`` is when the page is painted, ``ready`` when its first widget works. ``work``
-    and ``frame`` are the times of a movement of the widget that works longest, the ``slowest``."""
+    """A row: ``text`` is when the page is painted, ``ready`` when its first widget works. Of the
+    times of a movement ``work`` is that of the widget that works longest, the ``slowest``, and
+    ``frame`` that of the one whose frames are done latest, the ``latest``."""
     times = {name: [pair for one in moved for pair in one[name]] for name in moved[0]}
     works, frames = (
         {name: sorted(pair[which] / 1e3 for pair in pairs) for name, pairs in times.items()}
@@ -208,6 +209,7 @@ def summary(group: str, page: str, loads: list[dict], moved: list[dict]) -> dict
         return ordered[int(0.95 * len(ordered))]
 
     slowest = max(works, key=lambda name: p95(works[name]))
+    latest = max(frames, key=lambda name: p95(frames[name]))
     return {
         "group": group,
         "page": page,
@@ -219,8 +221,9 @@ def summary(group: str, page: str, loads: list[dict], moved: list[dict]) -> dict
         "slowest": slowest,
         "work_p50": statistics.median(works[slowest]),
         "work_p95": p95(works[slowest]),
-        "frame_p50": statistics.median(frames[slowest]),
-        "frame_p95": p95(frames[slowest]),
+        "latest": latest,
+        "frame_p50": statistics.median(frames[latest]),
+        "frame_p95": p95(frames[latest]),
     }
 
 
@@ -228,8 +231,8 @@ def show(row: dict) -> str:
     cells = [f"{row['page']:18}{row['group']:10}", f"{row['bytes'] / 1e3:7.0f} kB"]
     cells += [f"{row['requests']:3.0f} requests", f"shift {row['shift']:.3f}"]
     cells += [f"text {row['text']:.2f} s", f"widget {row['ready']:.2f} s"]
-    cells += [f"p95: work {1e3 * row['work_p95']:.1f} ms, frame {1e3 * row['frame_p95']:.1f} ms"]
-    cells += [row["slowest"]]
+    cells += [f"p95: work {1e3 * row['work_p95']:.1f} ms ({row['slowest']}),"]
+    cells += [f"frame {1e3 * row['frame_p95']:.1f} ms ({row['latest']})"]
     return "  ".join(cells)
 
 
