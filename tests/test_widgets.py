@@ -277,6 +277,34 @@ def test_elements(chromium):
 
 
 @browser
+def test_a_text_is_exchanged_where_it_stands(chromium):
+    """And one that stays is not touched: what reads the page aloud would say it again."""
+    got = numbers(
+        in_browser(
+            chromium,
+            "ui.js",
+            """(() => {
+                const node = m.el("td"), log = [];
+                const seen = new MutationObserver(() => {});
+                seen.observe(node, {childList: true, characterData: true, subtree: true});
+                for (const words of ["one", "two", "two", 3, 3, ""]) {
+                    m.say(node, words);
+                    log.push([node.innerHTML, ...seen.takeRecords().map(({type}) => type)]);
+                }
+                const whole = m.el("td", {}, "text", m.el("b"));
+                m.say(whole, "all of it");
+                return [...log, [whole.innerHTML]];
+            })()""",
+            [0],
+        )
+    )
+    swap, still = ["characterData"], []
+    texts = ["one", "two", "two", "3", "3", "", "all of it"]
+    kinds = [["childList"], swap, still, swap, still, swap, still]
+    assert got == [[[text, *kind] for text, kind in zip(texts, kinds, strict=True)]]
+
+
+@browser
 def test_a_widget_draws_once_a_frame_and_not_after_its_end(chromium):
     got = numbers(
         in_browser(

@@ -1,6 +1,6 @@
 import { product, weightMatrix } from "./aggregation.js";
 import { withinLimits } from "./limits.js";
-import { choice, el, follow, heat, number, optionOf, slider, table, update } from "./ui.js";
+import { choice, el, follow, heat, number, optionOf, say, slider, table, update } from "./ui.js";
 
 const RULES = [
   ["sum", "running sum"],
@@ -43,7 +43,7 @@ function render({ model, el: root }) {
       table("weights", T, T), table("values", T, d), table("output", T, d),
     ];
     tables[1].cells.forEach((cells, j) => cells.forEach((cell, c) => {
-      cell.textContent = number(data[j][c]);
+      say(cell, number(data[j][c]));
     }));
     for (const index of [0, 2]) {
       tables[index].rows.forEach((tr, i) =>
@@ -72,7 +72,7 @@ function render({ model, el: root }) {
     row.set(chosen + 1);
     weights.forEach((w, i) => w.forEach((weight, j) => {
       const cell = tables[0].cells[i][j];
-      cell.textContent = number(weight);
+      say(cell, number(weight));
       heat(cell, weight);
     }));
     // The values the chosen row takes from are shaded as that row weighs them.
@@ -80,7 +80,7 @@ function render({ model, el: root }) {
       heat(cell, weight);
     }));
     output.forEach((o, i) => o.forEach((value, c) => {
-      tables[2].cells[i][c].textContent = number(value);
+      say(tables[2].cells[i][c], number(value));
     }));
     for (const index of [0, 2]) {
       tables[index].rows.forEach((tr, i) => tr.classList.toggle("hydra-chosen", i === chosen));
@@ -88,7 +88,7 @@ function render({ model, el: root }) {
     const terms = weights[chosen]
       .map((weight, j) => (weight === 0 ? "" : `${number(weight)} × ${shown(data[j])}`))
       .filter(Boolean);
-    sentence.textContent = `Output row ${chosen + 1} = ${terms.join(" + ")} = ${shown(output[chosen])}`;
+    say(sentence, `Output row ${chosen + 1} = ${terms.join(" + ")} = ${shown(output[chosen])}`);
   });
 }
 

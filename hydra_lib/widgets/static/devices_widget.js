@@ -2,7 +2,9 @@ import { closest, scale, ticks } from "./chart.js";
 import { divisors, headsOverRanks, prefixed, refused, seconds, speedups } from "./costs.js";
 import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
-import { brief, el, field, follow, grab, line, number, put, slider, svg, swatch, table, text, update } from "./ui.js";
+import {
+  brief, el, field, follow, grab, line, number, put, say, slider, svg, swatch, table, text, update,
+} from "./ui.js";
 
 const MACHINES = 4; // drawn in one row; of more, the last says how many
 const HEADS = 8; // of one machine
@@ -59,25 +61,25 @@ function render({ model, el: root }) {
     tokens.set(nearest(TOKENS, T), grouped(T));
     link.set(nearest(SPEEDS, model.get("bandwidth")), legible(model.get("bandwidth")));
     for (const [trait, input] of typed) input.set(String(model.get(trait)));
-    problem.textContent = refused(dModel, heads, P);
+    say(problem, refused(dModel, heads, P));
     const invalid = problem.textContent !== "";
     // What was drawn last stays, in grey, so that the page does not shrink under the hand.
     shown.classList.toggle("hydra-stale", invalid);
     shown.hidden = invalid && machines.childElementCount === 0;
     if (invalid) {
-      summary.textContent = "";
+      say(summary, "");
       return;
     }
     const cost = headsOverRanks(dModel, T, P);
     const time = seconds(cost, rate, bandwidth);
     const percent = time.share > 0.9995 && time.share < 1 ? "> 99.9 %" : `${brief(100 * time.share)} %`;
-    caption.textContent = `${grouped(heads)} heads on ${many(P, "rank")}, apart until Wₒ`;
+    say(caption, `${grouped(heads)} heads on ${many(P, "rank")}, apart until Wₒ`);
     machines.replaceChildren(...cards(P, heads));
-    sum.textContent = P === 1 ? "the sum over heads; nothing to send"
-      : `Σ one all-reduce: each sends ${prefixed(cost.bytes, "B")}`;
+    say(sum, P === 1 ? "the sum over heads; nothing to send"
+      : `Σ one all-reduce: each sends ${prefixed(cost.bytes, "B")}`);
     [prefixed(cost.flops, "FLOP"), prefixed(cost.bytes, "B"), prefixed(time.compute, "s"),
       prefixed(time.communicate, "s"), percent].forEach((text, i) => {
-      costs.cells[i][0].textContent = text;
+      say(costs.cells[i][0], text);
     });
     const all = speedups({ dModel, heads, tokens: T, rate, bandwidth });
     const own = all.find((point) => point.ranks === P);
@@ -85,16 +87,16 @@ function render({ model, el: root }) {
     const alone = seconds(headsOverRanks(dModel, T, 1), rate, bandwidth);
     const longest = Math.max(alone.compute, time.compute + time.communicate);
     [["1 rank", alone], [many(P, "rank"), time]].forEach(([name, { compute, communicate }], at) => {
-      bars[at].name.textContent = name;
-      bars[at].time.textContent = prefixed(compute + communicate, "s");
+      say(bars[at].name, name);
+      say(bars[at].time, prefixed(compute + communicate, "s"));
       bars[at].bar.style = `--computing:${(100 * compute / longest).toFixed(2)}%;`
         + `--whole:${(100 * (compute + communicate) / longest).toFixed(2)}%`;
     });
     for (const part of Object.values(bars[1])) part.classList.toggle("hydra-away", P === 1); // the same again
-    summary.textContent = `${many(P, "rank")}, ${many(heads / P, "head")} each: `
+    say(summary, `${many(P, "rank")}, ${many(heads / P, "head")} each: `
       + `${prefixed(time.compute + time.communicate, "s")} predicted, ${percent} of it for sending; `
       + (P === 1 ? "the one to compare others with." : own.times < 1 ? `${three(1 / own.times)} times as slow as one.`
-        : `${three(own.times)} times as fast as one.`);
+        : `${three(own.times)} times as fast as one.`));
   });
 }
 

@@ -3,7 +3,7 @@ import { drawLines, drawRoof, HEIGHT, quantity, WIDTH } from "./explorer_chart.j
 import {
   CHOICES, compared, percent, placeOf, provenance, sentence, SPEED, three, TIME, timeText, unitFor, view,
 } from "./records.js";
-import { choice, columnHeads, el, follow, grab, heat, pills, put, roving, svg, table, update } from "./ui.js";
+import { choice, columnHeads, el, follow, grab, heat, pills, put, roving, say, svg, table, update } from "./ui.js";
 
 const LABELS = {
   record: "Device", group: "Measured", pass: "Pass", dtype: "dtype",
@@ -74,9 +74,9 @@ function render({ model, el: root }) {
     for (const { value, parentNode } of chart.inputs) parentNode.hidden = !shown.offered.chart.includes(value);
     chart.set(shown.taken.chart);
     show.set(model.get("show"));
-    about.textContent = `${shown.record.what}. ${provenance(shown.record)}`;
-    told.textContent = shown.refused.map((key) =>
-      `Not measured here: ${LABELS[key]} = ${model.get(traitOf(key))}.`).join(" ");
+    say(about, `${shown.record.what}. ${provenance(shown.record)}`);
+    say(told, shown.refused.map((key) =>
+      `Not measured here: ${LABELS[key]} = ${model.get(traitOf(key))}.`).join(" "));
 
     // The table is built anew for other rows only, so that a row keeps the focus while it is chosen.
     const now = JSON.stringify({ ...shown.taken, chart: null });
@@ -88,14 +88,14 @@ function render({ model, el: root }) {
     const wanted = model.get("kernel");
     const row = wanted === null ? shown.lines[0] : shown.lines.find(({ kernel }) => kernel === wanted);
     list.mark(row?.kernel);
-    summary.textContent = row ? sentence(shown, row) : `${wanted} was not measured at this size.`;
+    say(summary, row ? sentence(shown, row) : `${wanted} was not measured at this size.`);
     figure.hidden = shown.taken.chart === null;
     stops = [];
-    if (shown.taken.chart === "roofline") caption.textContent = drawRoof(drawing, shown, row?.kernel, pick);
+    if (shown.taken.chart === "roofline") say(caption, drawRoof(drawing, shown, row?.kernel, pick));
     else if (!figure.hidden) {
       const drawn = drawLines(drawing, shown, model.get("show"), row?.kernel, pick);
       ({ stops } = drawn);
-      caption.textContent = drawn.words;
+      say(caption, drawn.words);
     }
     const here = stops.find(({ value }) => value === shown.taken[shown.taken.chart]);
     put(handle, { x: here ? here.at - 16 : -WIDTH });
@@ -156,7 +156,7 @@ function listRows(place, shown, pick) {
     // Over a wide range a bar in proportion would show one kernel, and nothing of the others.
     const axis = axisOf(values.filter((value) => value > 0), 12);
     const length = axis.log ? scale(axis, 0, 1) : (value) => value / Math.max(...values.filter(Number.isFinite));
-    grid.root.caption.textContent = `${[...size, taken.dtype, taken.pass].join(", ")}; fastest first${axis.log ? ", bars on a log scale" : ""}`;
+    say(grid.root.caption, `${[...size, taken.dtype, taken.pass].join(", ")}; fastest first${axis.log ? ", bars on a log scale" : ""}`);
     lines.forEach((_, i) => SHOW.forEach(([name], column) => {
       const bar = grid.cells[i][column];
       bar.classList.toggle("hydra-bar", name === show);

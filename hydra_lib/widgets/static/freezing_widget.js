@@ -1,7 +1,9 @@
 import { boltzmann } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
 import { unrelated } from "./scaling.js";
-import { brief, columnHeads, el, follow, grab, line, put, slider, svg, table, text, update, weight } from "./ui.js";
+import {
+  brief, columnHeads, el, follow, grab, line, put, say, slider, svg, table, text, update, weight,
+} from "./ui.js";
 
 const [FIELD_WIDTH, FIELD_HEIGHT, FIELDS_LEFT] = [36, 20, 44];
 const [BAR_WIDTH, BAR_HEIGHT, THINNEST] = [480, 34, 1];
@@ -80,13 +82,13 @@ function render({ model, el: root }) {
     const used = [1 / Math.sqrt(d), 1].map((tau, i) => {
       const { p, S } = boltzmann(scores, tau);
       bars[i].draw(p);
-      rows.cells[i][0].textContent = `${brief(Math.exp(S))} of ${n}`;
-      rows.cells[i][1].textContent = weight(p[0]);
+      say(rows.cells[i][0], `${brief(Math.exp(S))} of ${n}`);
+      say(rows.cells[i][1], weight(p[0]));
       return brief(Math.exp(S));
     });
     const side = d > 2 * Math.log(n) ? "right of" : "left of";
-    summary.textContent = `At width ${d}, ${side} the line, this row uses ${used[0]} of ${n} keys. `
-      + `With its scores divided by √dₖ it uses ${used[1]}.`;
+    say(summary, `At width ${d}, ${side} the line, this row uses ${used[0]} of ${n} keys. `
+      + `With its scores divided by √dₖ it uses ${used[1]}.`);
   });
 }
 

@@ -3,7 +3,8 @@ import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
 import { arc, LEAST, strokes } from "./sentence.js";
 import {
-  brief, columnHeads, css, el, follow, heat, line, number, pills, put, slider, svg, swatch, table, text, update, weight,
+  brief, columnHeads, css, el, follow, heat, line, number, pills, put, say, slider, svg, swatch, table, text, update,
+  weight,
 } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
@@ -50,7 +51,7 @@ function render({ model, el: root }) {
   const halt = () => {
     cancelAnimationFrame(walking);
     walking = 0;
-    run.textContent = "run";
+    say(run, "run");
   };
   /** Several steps, one in so many frames; whatever else changes the row meanwhile ends them, and so do others. */
   const walk = (times, pause = 1) => {
@@ -60,7 +61,7 @@ function render({ model, el: root }) {
     if (times > 1) wait(times - 1, pause, pause);
   };
   const wait = (times, pause, frames) => {
-    run.textContent = "stop";
+    say(run, "stop");
     walking = requestAnimationFrame(() => {
       if (here() !== arrived) halt();
       else if (frames > 1) wait(times, pause, frames - 1);
@@ -159,13 +160,13 @@ function render({ model, el: root }) {
     const scores = model.get("scores");
     const { p, output, loss, pull, push } = now();
     target.set(String(model.get("target")));
-    aimed.textContent = `loss ${small(loss)}: half the squared distance of the two`;
+    say(aimed, `loss ${small(loss)}: half the squared distance of the two`);
     paint(mix, output);
     paint(aim, values[model.get("target")]);
     words.forEach((_, j) => {
       sliders[j].set(scores[j], scores[j].toFixed(1).replace(/^-0\.0$/, "0.0").replace("-", "−"));
       const cells = rows.cells[j];
-      cells[1].textContent = weight(p[j]);
+      say(cells[1], weight(p[j]));
       heat(cells[1], p[j]);
       const up = height(scores[j]);
       paths[j].forEach((path, kind) => {
@@ -176,7 +177,7 @@ function render({ model, el: root }) {
       discs[j].style.setProperty("--push", `${(PUSH * Math.abs(push[j]) / widest[3]).toFixed(1)}px`);
       discs[j].classList.toggle("hydra-less", push[j] < 0);
       for (const [place, value] of [[2, pull[j]], [3, push[j]]]) {
-        cells[place].textContent = signed(value);
+        say(cells[place], signed(value));
         const share = value / widest[place]; // below the number
         cells[place].style = `--from:${50 + 50 * Math.min(0, share)}%;--to:${50 + 50 * Math.max(0, share)}%`;
         cells[place].classList.toggle("hydra-less", value < 0);
@@ -188,12 +189,12 @@ function render({ model, el: root }) {
     ahead.draw(taken, losses);
     const strongest = Math.max(...push.map(Math.abs));
     const rising = words[push.indexOf(Math.max(...push))];
-    summary.textContent = `${loss > LEARNT ? `Loss ${small(loss)}${halved(losses)}` : `Learned: loss ${small(loss)}`}. `
+    say(summary, `${loss > LEARNT ? `Loss ${small(loss)}${halved(losses)}` : `Learned: loss ${small(loss)}`}. `
       + (strongest < 0.005 ? `No score is pushed by as much as 0.005: ${whyNot(loss, Math.max(...p))}`
         : `The step would raise “${rising}” most: its weight × pull is the largest. `
           + (rising === words[model.get("target")] ? ""
             : `More of it also brings the mixture nearer to “${words[model.get("target")]}”. `)
-          + "What some scores gain others lose: the pushes sum to 0.");
+          + "What some scores gain others lose: the pushes sum to 0."));
   });
 }
 

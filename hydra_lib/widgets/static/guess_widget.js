@@ -1,6 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
-import { el, follow, pills, update } from "./ui.js";
+import { el, follow, pills, say, update } from "./ui.js";
 
 const lengthsOf = (factors) => [...new Set(factors.flatMap(({ times }) => Object.keys(times)))]
   .map(Number).sort((a, b) => a - b);
@@ -66,7 +66,7 @@ function render({ model, el: root }) {
     const looked = model.get("looked")[place()];
     const T = model.get("T");
     lengths.set(String(T));
-    button.textContent = looked ? "cover again" : "look";
+    say(button, looked ? "cover again" : "look");
     board.classList.toggle("hydra-covered", !looked);
     const known = factors.map(({ times }) => times[T] ?? null);
     const guesses = model.get("guesses")[place()];
@@ -82,11 +82,11 @@ function render({ model, el: root }) {
         const ends = [at(1), at(known[i])];
         truth.style = `--from:${Math.min(...ends)}%;--to:${Math.max(...ends)}%`;
       }
-      said.textContent = known[i] === null ? "not run" : looked ? `${three(known[i])} ×` : guess === null ? "?" : short(guess);
-      own.textContent = looked && guess !== null && known[i] !== null ? ` you: ${short(guess)}` : "";
+      say(said, known[i] === null ? "not run" : looked ? `${three(known[i])} ×` : guess === null ? "?" : short(guess));
+      say(own, looked && guess !== null && known[i] !== null ? ` you: ${short(guess)}` : "");
     });
-    summary.textContent = looked ? told(kernels, known, guesses, reference, T)
-      : "Covered: the measured times. All of these compute the same numbers from the same q, k and v.";
+    say(summary, looked ? told(kernels, known, guesses, reference, T)
+      : "Covered: the measured times. All of these compute the same numbers from the same q, k and v.");
   });
 }
 

@@ -1,6 +1,6 @@
 import { parameters, refusal, shapes } from "./heads.js";
 import { withinLimits } from "./limits.js";
-import { choice, columnHeads, el, field, follow, slider, table, update } from "./ui.js";
+import { choice, columnHeads, el, field, follow, say, slider, table, update } from "./ui.js";
 
 const PRESETS = {
   "ANDREA-12M": [384, 12],
@@ -47,16 +47,16 @@ function render({ model, el: root }) {
       typed.set(String(model.get(trait)));
     }
     preset.select.value = Object.keys(PRESETS).find((k) => PRESETS[k][0] === d && PRESETS[k][1] === h) ?? "";
-    problem.textContent = refusal(d, h);
+    say(problem, refusal(d, h));
     // What does not divide keeps the room of what did, so that nothing below it moves.
     const refused = problem.textContent !== "";
     steps.root.classList.toggle("hydra-away", refused);
     const [headDim, over] = [Math.floor(d / h), d % h];
-    caption.textContent = `d_model = ${d} numbers per position, ${h} × ${refused ? `${headDim}, and ${over} left over` : `head_dim = ${headDim}`}`
-      + (h > FINEST ? " (cuts too fine to draw)" : "");
+    say(caption, `d_model = ${d} numbers per position, ${h} × ${refused ? `${headDim}, and ${over} left over` : `head_dim = ${headDim}`}`
+      + (h > FINEST ? " (cuts too fine to draw)" : ""));
     bar.style = `--share:${h > FINEST ? 100 : (100 * headDim) / d || 100}%;--over:${(100 * over) / d}%`;
     if (refused) {
-      summary.textContent = "";
+      say(summary, "");
       return;
     }
     const at = shapes(d, h, B, T);
@@ -68,10 +68,10 @@ function render({ model, el: root }) {
       ["transpose, then flatten", text("merged")],
       ["merged @ W_O", text("output")],
     ].forEach((words, i) => words.forEach((word, c) => {
-      steps.cells[i][c].textContent = word;
+      say(steps.cells[i][c], word);
     }));
-    summary.textContent = `head_dim = ${d} / ${h} = ${headDim}. W_Q, W_K, W_V and W_O hold 4 × ${d}² = `
-      + `${grouped(parameters(d))} parameters, however many heads share them.`;
+    say(summary, `head_dim = ${d} / ${h} = ${headDim}. W_Q, W_K, W_V and W_O hold 4 × ${d}² = `
+      + `${grouped(parameters(d))} parameters, however many heads share them.`);
   });
 }
 

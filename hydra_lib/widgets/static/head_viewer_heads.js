@@ -1,7 +1,7 @@
 // The heads of the head viewer: all of them in small, and all weights of one.
 import { bestRole, isKnown, PLAYED } from "./head_viewer_roles.js";
 import { called, share } from "./head_viewer_told.js";
-import { el, put, roving, svg } from "./ui.js";
+import { el, put, roving, say, svg } from "./ui.js";
 
 const SHADES = 5; // of a weight in a picture in small
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
@@ -45,9 +45,9 @@ export function headPicker(scores, onChoose) {
       button.setAttribute("aria-label", `layer ${l}, head ${h}: ${!known ? "guess its role" : plays ? `${name} ${share(score)}` : name}`
         + (number === gone ? ", off" : ""));
       const [own, does, well] = button.lastChild.children;
-      own.textContent = called(l, h) + (known && guess !== "told" ? " ✓" : "");
-      does.textContent = known ? name : "?";
-      well.textContent = known && plays ? share(score) : "";
+      say(own, called(l, h) + (known && guess !== "told" ? " ✓" : ""));
+      say(does, known ? name : "?");
+      say(well, known && plays ? share(score) : "");
       button.setAttribute("aria-pressed", chosen);
     }));
     rest(buttons[layer][head]);
@@ -101,7 +101,7 @@ export function attentionMap({ choose, point }) {
     picture.setAttribute("viewBox", `-0.2 -0.2 ${T + 0.4} ${T + 0.4}`);
     picture.setAttribute("aria-label", `${name}: ${T} × ${T} weights, one row per query, one column per key`);
     picture.replaceChildren(past(T), ...cells, ...answers, row);
-    caption.textContent = "All its weights: one row per query, one column per key. Framed: the answers.";
+    say(caption, "All its weights: one row per query, one column per key. Framed: the answers.");
   };
   return { root, draw };
 }

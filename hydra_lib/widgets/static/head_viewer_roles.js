@@ -1,5 +1,5 @@
 // The roles that heads play in the head viewer: what each was found to do, and what the reader takes it to do.
-import { el, heat, table } from "./ui.js";
+import { el, heat, say, table } from "./ui.js";
 import { called, share } from "./head_viewer_told.js";
 
 export const PLAYED = 0.5; // a score from which on a head is said to play a role
@@ -54,9 +54,9 @@ export function guessing(scores, set, onFound) {
     const wherever = "of its attention goes there, where there is something to find";
     const is = main ? `is ${main}: ${at(main)} ${wherever}${second ? `; and ${second}: ${at(second)}` : ""}`
       : `plays no role: at best ${role}, ${share(score)}`;
-    verdict.textContent = own === "?" ? `What does head ${called(layer, head)} look for?${asks ? " The buttons at the top show it at work." : ""}`
+    say(verdict, own === "?" ? `What does head ${called(layer, head)} look for?${asks ? " The buttons at the top show it at work." : ""}`
       : found ? `Head ${called(layer, head)} ${is}.${own === "told" ? "" : " You were right."}`
-        : `${own === "nothing" ? "It does something" : `Not ${own}: ${at(own)} ${wherever}`}. Guess again, or name them all.`;
+        : `${own === "nothing" ? "It does something" : `Not ${own}: ${at(own)} ${wherever}`}. Guess again, or name them all.`);
     return !found; // what its roles are is not to be read elsewhere
   };
   return { root, draw };
@@ -67,9 +67,9 @@ export function roleTable(names) {
   const grid = table("", names.length, 2, (n) => names[n]);
   grid.root.classList.add("hydra-roles");
   const draw = (values, layer, head) => {
-    grid.root.caption.textContent = `Head ${called(layer, head)} in each role`;
+    say(grid.root.caption, `Head ${called(layer, head)} in each role`);
     values.forEach((value, n) => {
-      grid.cells[n][0].textContent = share(value);
+      say(grid.cells[n][0], share(value));
       grid.cells[n][1].classList.add("hydra-bar");
       heat(grid.cells[n][1], value);
     });

@@ -1,6 +1,6 @@
 // The document of the head viewer: its symbols, and the arcs to those that a head takes from.
 import { NOTICED, share } from "./head_viewer_told.js";
-import { el, heat, roving, svg } from "./ui.js";
+import { el, heat, roving, say, svg } from "./ui.js";
 
 const LETTER = 8; // width of one in a head's name, about, in pixels
 const RISE = 22; // of an arc's handles above the symbols, in pixels
@@ -65,7 +65,7 @@ export function symbolStrip({ choose, point }) {
       const symbol = button.firstChild.textContent;
       const weight = share(row[j]);
       heat(button, row[j]);
-      button.lastChild.textContent = row[j] >= NOTICED ? weight : "";
+      say(button.lastChild, row[j] >= NOTICED ? weight : "");
       button.setAttribute("aria-current", j === position);
       button.classList.toggle("hydra-answer", answers.includes(j));
       button.classList.toggle("hydra-later", j > position);

@@ -7,7 +7,7 @@ import {
 import { withinLimits } from "./limits.js";
 import { annotate, chance, examine, opening, randomDocument, SYMBOLS } from "./toy_language.js";
 import { forward, predict, readModel } from "./toy_model.js";
-import { checkbox, columnHeads, el, field, follow, heat, table, update } from "./ui.js";
+import { checkbox, columnHeads, el, field, follow, heat, say, table, update } from "./ui.js";
 
 const ASKED = { induction: "a word seen before", bracket: "a closing bracket", entity: "a star" };
 const ON = -1; // no head is off
@@ -127,7 +127,7 @@ function render({ model, el: root }) {
     const prior = priorLooks(run, layer, row, position, gone);
     strip.draw(row, position, note.answers, prior, hovered === undefined, gone === own());
     off.input.checked = gone === own();
-    off.root.lastChild.textContent = `switch this head off${without && gone !== own() ? `, and ${without} on again` : ""}`;
+    say(off.root.lastChild, `switch this head off${without && gone !== own() ? `, and ${without} on again` : ""}`);
     const all = predict(whole, position, SYMBOLS.length);
     const now = predict(run, position, SYMBOLS.length);
     if (more.open) { // what is folded is drawn once it is opened
@@ -135,7 +135,7 @@ function render({ model, el: root }) {
       guesses.draw(text[position], now, without && all, without, note.choices);
       roles.draw(Object.values(scores).map((rows) => rows[layer][head]), layer, head);
     }
-    tally.textContent = count(current, run, without);
+    say(tally, count(current, run, without));
     told.replaceChildren(
       wanted(text, position, note),
       outcome(text, note, now, without && all, without, without ? lookers(run, position, T, note.answers, gone) : []),
@@ -168,19 +168,19 @@ function guessTable() {
   const extra = [grid.root.querySelector("thead th:nth-child(4)"), ...grid.cells.map((cells) => cells[2])];
   const heads = grid.rows.map((row) => row.querySelector("th"));
   const draw = (symbol, now, all, without, choices) => {
-    grid.root.caption.textContent = `What comes after ${symbol}`;
-    grid.root.querySelector("thead th").textContent = all ? `without ${without}` : "model";
+    say(grid.root.caption, `What comes after ${symbol}`);
+    say(grid.root.querySelector("thead th"), all ? `without ${without}` : "model");
     for (const cell of extra) cell.hidden = !all;
     const shown = best(now, GUESSES);
     if (all && !shown.includes(best(all, 1)[0])) shown.splice(-1, 1, best(all, 1)[0]); // what was lost
     shown.forEach((id, n) => {
       const [p, bar, before, rule] = grid.cells[n];
-      heads[n].textContent = SYMBOLS[id];
-      p.textContent = share(now[id]);
+      say(heads[n], SYMBOLS[id]);
+      say(p, share(now[id]));
       bar.classList.add("hydra-bar");
       heat(bar, now[id]);
-      before.textContent = all ? share(all[id]) : "";
-      rule.textContent = share(chance(choices, SYMBOLS[id]));
+      say(before, all ? share(all[id]) : "");
+      say(rule, share(chance(choices, SYMBOLS[id])));
     });
   };
   return { root: grid.root, draw };

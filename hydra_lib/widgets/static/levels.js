@@ -1,7 +1,7 @@
 // Energy levels to be dragged, the probability that stands on each, and particles that hop.
 import { counts, hop } from "./particles.js";
 import { uniforms } from "./random.js";
-import { brief, columnHeads, el, grab, number, put, svg, table, weight } from "./ui.js";
+import { brief, columnHeads, el, grab, number, put, say, svg, table, weight } from "./ui.js";
 
 const PARTICLES = 100;
 const OFFERS = 12; // of every state to each particle, on average: one in e¹² never meets the lowest
@@ -88,7 +88,7 @@ export function levels(n, lift) {
         return `M${x.toFixed(1)} ${y.toFixed(1)}h.01`;
       });
       piles[i].setAttribute("d", dots.join(""));
-      rows.cells[2][i].textContent = count;
+      say(rows.cells[2][i], count);
     });
   }
 
@@ -113,8 +113,8 @@ export function levels(n, lift) {
       shelf.value = -s || 0;
       shelf.disabled = s === -Infinity; // and unseen
       shelf.setAttribute("aria-valuetext", number(-s || 0));
-      rows.cells[0][i].textContent = brief(-s || 0);
-      rows.cells[1][i].textContent = weight(p[i]);
+      say(rows.cells[0][i], brief(-s || 0));
+      say(rows.cells[1][i], weight(p[i]));
       const x = COLUMN * i + (COLUMN - SHELF) / 2;
       put(exact[i], { x, y: tops[i] - 2 - PILE * p[i], height: PILE * p[i] });
       put(holds[i], { x, y: tops[i] - 10 - PILE * p[i], height: s === -Infinity ? 0 : 10 + PILE * p[i] });

@@ -1,8 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { leaked, maskedSoftmax, masks } from "./masking.js";
-import {
-  choice, columnHeads, el, follow, heat, number, optionOf, roving, table, update,
-} from "./ui.js";
+import { choice, columnHeads, el, follow, heat, number, optionOf, roving, say, table, update } from "./ui.js";
 
 function render({ model, el: root }) {
   const preset = choice("Mask", [["", "your own", true], ...Object.keys(masks).map((k) => [k, k])],
@@ -80,7 +78,7 @@ function render({ model, el: root }) {
       button.setAttribute("aria-pressed", allowed);
       button.setAttribute("aria-label",
         `row ${i + 1} to column ${j + 1}: ${allowed ? "allowed" : "forbidden"}, score ${number(scores[i][j])}`);
-      button.textContent = number(scores[i][j]); // struck out where it is forbidden
+      say(button, number(scores[i][j])); // struck out where it is forbidden
     }));
     const totals = [[right, -Infinity], [wrong, 0]].map(([target, fill]) => {
       const weights = maskedSoftmax(scores, mask, fill);
@@ -88,20 +86,20 @@ function render({ model, el: root }) {
       weights.forEach((row, i) => {
         row.forEach((w, j) => {
           const cell = target.cells[i][j];
-          cell.textContent = w.toFixed(2);
+          say(cell, w.toFixed(2));
           heat(cell, w);
           cell.classList.toggle("hydra-leak", !mask[i][j] && w > 0);
         });
-        target.cells[i][T].textContent = leaks[i].toFixed(2);
+        say(target.cells[i][T], leaks[i].toFixed(2));
       });
       return { leaks, empty: weights.filter((row) => row.every((w) => w === 0)).length };
     });
     const worst = Math.max(...totals[1].leaks);
     const { empty } = totals[0];
-    summary.textContent = (mask.flat().every((allowed) => allowed) ? "Nothing is forbidden: both give the same."
+    say(summary, (mask.flat().every((allowed) => allowed) ? "Nothing is forbidden: both give the same."
       : `With −∞ the forbidden positions get ${number(Math.max(...totals[0].leaks))}; `
         + `with 0 (outlined) the leakiest row gives them ${worst.toFixed(2)} of its weight.`)
-      + (empty ? ` ${empty} row${empty > 1 ? "s have" : " has"} nothing to attend to: zeros.` : "");
+      + (empty ? ` ${empty} row${empty > 1 ? "s have" : " has"} nothing to attend to: zeros.` : ""));
   });
 }
 

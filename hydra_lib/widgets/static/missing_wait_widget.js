@@ -5,7 +5,7 @@ import { randomNumbers } from "./loops.js";
 import { STOPWATCH, stopwatchTime, verdict } from "./missing_wait.js";
 import { timeText } from "./records.js";
 import { quantiles } from "./sampling.js";
-import { el, follow, update } from "./ui.js";
+import { el, follow, say, update } from "./ui.js";
 
 const WAIT = "await queue.onSubmittedWorkDone();";
 const EARLIER = 5; // kernels that are in the queue before
@@ -34,7 +34,7 @@ function render({ model, el: root }) {
 
   async function start() {
     go.disabled = true;
-    told.textContent = "Running.";
+    say(told, "Running.");
     const waits = model.get("waits");
     const { right, words } = verdict(waits);
     let gpu = null;
@@ -56,10 +56,10 @@ function render({ model, el: root }) {
       ready.destroy();
       const [mine, true_] = [times.yours, times.right].map((all) => timeText(quantiles(all).p50));
       const software = gpu.software ? " This is software, no GPU." : "";
-      told.textContent = right ? `${words} The kernel takes ${mine}.${software}`
-        : `${words} Your stopwatch shows ${mine}; the kernel takes ${true_}.${software}`;
+      say(told, right ? `${words} The kernel takes ${mine}.${software}`
+        : `${words} Your stopwatch shows ${mine}; the kernel takes ${true_}.${software}`);
     } catch (error) {
-      told.textContent = error instanceof GpuError ? `${words} (Nothing was timed. ${error.message})` : `The run failed: ${error.message}`;
+      say(told, error instanceof GpuError ? `${words} (Nothing was timed. ${error.message})` : `The run failed: ${error.message}`);
       if (!(error instanceof GpuError)) throw error;
     } finally {
       gpu?.device.destroy();
@@ -69,7 +69,7 @@ function render({ model, el: root }) {
 
   return follow(model, ["waits"], () => {
     boxes.forEach((input, i) => (input.checked = model.get("waits")[i]));
-    told.textContent = "Not run yet.";
+    say(told, "Not run yet.");
   });
 }
 

@@ -1,6 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { finding, merge, slicesOf } from "./pieces.js";
-import { brief, css, el, follow, pills, swatch, update, vector } from "./ui.js";
+import { brief, css, el, follow, pills, say, swatch, update, vector } from "./ui.js";
 
 const placed = (row, items) => items.map((item, j) => {
   Object.assign(item.style, { gridRow: row, gridColumn: j + 1 });
@@ -40,7 +40,7 @@ function render({ model, el: root }) {
     query.set(String(word));
     model.get("cuts").forEach((cut, j) => cuts[j].setAttribute("aria-pressed", cut));
     scores[word].forEach((score, j) => {
-      shares[j].textContent = j <= word ? signed(score) : "−∞";
+      say(shares[j], j <= word ? signed(score) : "−∞");
       paints[j].classList.toggle("hydra-none", j > word);
     });
     const slices = slicesOf(model.get("cuts"));
@@ -58,7 +58,7 @@ function render({ model, el: root }) {
     })));
     const naive = average(found.filter(({ l }) => l > 0).map(mixture));
     outcome.replaceChildren("output ", painted(mixture(whole)), "; if all mixtures that ranks found counted the same: ", painted(naive));
-    summary.textContent = told(words[word], whole, parts);
+    say(summary, told(words[word], whole, parts));
   });
 }
 

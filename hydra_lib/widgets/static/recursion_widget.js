@@ -3,7 +3,9 @@ import {
 } from "./bilinear.js";
 import { scale, ticks } from "./chart.js";
 import { withinLimits } from "./limits.js";
-import { brief, columnHeads, el, follow, grab, line, number, pills, put, slider, svg, table, text, update } from "./ui.js";
+import {
+  brief, columnHeads, el, follow, grab, line, number, pills, put, say, slider, svg, table, text, update,
+} from "./ui.js";
 
 const QUANTITIES_COUNTED = ["multiplications", "additions", "cost"];
 const DRAWN = 4; // halvings; of more, an eighth is smaller than a pixel
@@ -48,25 +50,25 @@ function render({ model, el: root }) {
     price.set(addition, `${number(addition)} mult.`);
     const [a, b, c] = algorithm.additions;
     const shared = total(writtenAdditions(algorithm)) - total(algorithm.additions);
-    level.textContent = `The matrices are halved L times, down to numbers`
+    say(level, `The matrices are halved L times, down to numbers`
       + `${levels > DRAWN ? ` (drawn: ${DRAWN} times)` : ""}. A level takes ${rank} products of blocks and `
       + `${a + b + c} additions, ${a} in A, ${b} in B and ${c} in C`
-      + (shared ? `; as written ${a + b + c + shared}, but a sum that comes up again is taken once.` : ".");
+      + (shared ? `; as written ${a + b + c + shared}, but a sum that comes up again is taken once.` : "."));
     const share = counts[0] / loop[0];
     eighths.draw(rank, levels, share);
     const ratios = Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, addition));
     chart.draw(ratios, Array.from({ length: deepest + 1 }, (_, l) => costRatio(algorithm, l, 0)), levels);
-    counted.root.caption.textContent = `Operations on numbers, n = 2${raised(levels)} = ${commas(n)}; `
-      + `an addition costs ${number(addition)}`;
-    counted.root.querySelector("thead th").textContent = author;
+    say(counted.root.caption, `Operations on numbers, n = 2${raised(levels)} = ${commas(n)}; `
+      + `an addition costs ${number(addition)}`);
+    say(counted.root.querySelector("thead th"), author);
     [counts, loop].forEach((both, column) =>
       [...both, both[0] + addition * both[1]].forEach((count, row) => {
-        counted.cells[row][column].textContent = commas(count);
+        say(counted.cells[row][column], commas(count));
       }));
     const first = ratios.findIndex((ratio) => ratio < 1);
-    saving.textContent = `Multiplications: ${commas(counts[0])} of the triple loop's ${commas(loop[0])}, `
+    say(saving, `Multiplications: ${commas(counts[0])} of the triple loop's ${commas(loop[0])}, `
       + `a share of (${rank}/8)${raised(levels)} = ${number(share)}. Cost: ${number(ratios[levels])} times the triple `
-      + `loop's; ${first < 0 ? `at no depth up to ${deepest} is it less` : `less from L = ${first} on`}.`;
+      + `loop's; ${first < 0 ? `at no depth up to ${deepest} is it less` : `less from L = ${first} on`}.`);
   });
 }
 
@@ -78,8 +80,8 @@ function work() {
     svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" }, svg("rect", { width: 1, height: 1, class: "hydra-saved" }), path));
   const draw = (rank, levels, share) => {
     const drawn = Math.min(levels, DRAWN);
-    caption.textContent = `multiplications left: ${brief(100 * share)}\u00a0% of the square`
-      + (levels > drawn ? "; pale: halved further" : "");
+    say(caption, `multiplications left: ${brief(100 * share)}\u00a0% of the square`
+      + (levels > drawn ? "; pale: halved further" : ""));
     const gap = 0.004 * (levels > 0) * (drawn < 3);
     path.setAttribute("d", kept(rank, drawn).map(([x, y, w, h]) =>
       `M${x + gap} ${y + gap}h${w - 2 * gap}v${h - 2 * gap}h${2 * gap - w}z`).join(""));

@@ -1,7 +1,7 @@
 import { withinLimits } from "./limits.js";
 import { alongOf, contour, MEASURES, temperatureOf, weightsAt } from "./rivals.js";
 import {
-  brief, columnHeads, el, follow, grab, heat, line, pills, put, slider, svg, table, text, update,
+  brief, columnHeads, el, follow, grab, heat, line, pills, put, say, slider, svg, table, text, update,
 } from "./ui.js";
 
 const SIDE = 204; // of the triangle
@@ -91,10 +91,10 @@ function render({ model, el: root }) {
       best.setAttribute("points", path(-2));
       beyond.setAttribute("points", path(-1));
       measure.set(key);
-      end.textContent = name.end;
-      title.textContent = name.axis;
-      heads[4].textContent = name.sign;
-      heads[6].textContent = name.best;
+      say(end, name.end);
+      say(title, name.axis);
+      say(heads[4], name.sign);
+      say(heads[6], name.best);
     }
     energy.set(U, brief(U));
     along.set(share, brief(share));
@@ -113,13 +113,13 @@ function render({ model, el: root }) {
     put(handle, { cx: xOf(U), cy: yOf(own[1]) });
     [own, rival].forEach((p, i) => {
       p.forEach((weight, j) => {
-        rows.cells[i][j].textContent = weight.toFixed(3);
+        say(rows.cells[i][j], weight.toFixed(3));
         heat(rows.cells[i][j], weight);
       });
-      rows.cells[i][3].textContent = of(p).toFixed(3);
+      say(rows.cells[i][3], of(p).toFixed(3));
     });
-    summary.textContent = told(U, name, of(own), of(rival), key === "entropy" ? temperatureOf(U) : null,
-      Math.max(...own.map((weight, j) => Math.abs(weight - rival[j]))));
+    say(summary, told(U, name, of(own), of(rival), key === "entropy" ? temperatureOf(U) : null,
+      Math.max(...own.map((weight, j) => Math.abs(weight - rival[j])))));
   });
 }
 

@@ -1,12 +1,13 @@
 import { withinLimits } from "./limits.js";
 import { histogram, measure, moments, normalDensity, sampler, saturation } from "./scaling.js";
-import { brief, columnHeads, el, follow, heat, slider, svg, table, update, weight } from "./ui.js";
+import { brief, columnHeads, el, follow, heat, say, slider, svg, table, update, weight } from "./ui.js";
 
 const SAMPLES = 2000;
 const KEYS = 8;
 const STEP = 0.05;
 const REACH = 24; // of the axis to both sides: three standard deviations of 64 products
 const [WIDTH, HEIGHT, BINS] = [480, 120, 96];
+const PAUSE = 4; // milliseconds
 const LANES = ["q·k", "q·k / √dₖ"];
 
 function render({ model, el: root }) {
@@ -44,10 +45,12 @@ function render({ model, el: root }) {
   let drawn;
   let many;
   let few;
-  // A wide score takes many draws: once the widget is in sight, they are made while nothing else is done.
+  // A wide score takes many draws: once the widget is in sight, they are made while nothing else is done,
+  // a few at a time, since a hand may come at any moment.
   const most = sizes.at(-1);
   const ahead = () => window.requestIdleCallback?.((idle) => {
-    if (!many.ahead(most, () => idle.timeRemaining() > 1)) ahead();
+    const until = performance.now() + PAUSE;
+    if (!many.ahead(most, () => idle.timeRemaining() > 1 && performance.now() < until)) ahead();
   });
   new IntersectionObserver((places, self) => {
     if (!places.some(({ isIntersecting }) => isIntersecting)) return;
@@ -78,19 +81,19 @@ function render({ model, el: root }) {
       const measured = measure(scores);
       lanes[which].draw(scores, expected);
       row.cells.forEach((cells, j) => {
-        cells[2 * which].textContent = brief(keys[j]);
-        cells[2 * which + 1].textContent = weight(p[j]);
+        say(cells[2 * which], brief(keys[j]));
+        say(cells[2 * which + 1], weight(p[j]));
         heat(cells[2 * which + 1], p[j]);
       });
       [expected.mean, measured.mean, expected.variance, measured.variance, raw.within / divisor ** 2,
         Math.exp(entropy), frobenius].forEach((value, i) => {
-        compared.cells[i][which].textContent = brief(value);
+        say(compared.cells[i][which], brief(value));
       });
       return { variance: expected.variance, used: Math.exp(entropy) };
     });
-    summary.textContent = `At width ${d} a score has variance ${brief(found[0].variance)}, and this row uses `
+    say(summary, `At width ${d} a score has variance ${brief(found[0].variance)}, and this row uses `
       + `${brief(found[0].used)} of ${KEYS} keys. Divided by √dₖ: variance ${brief(found[1].variance)}, and `
-      + `${brief(found[1].used)} keys.`;
+      + `${brief(found[1].used)} keys.`);
   });
 }
 
@@ -116,8 +119,8 @@ function lane(name) {
     });
     curve.setAttribute("points", points.join(" "));
     const outside = scores.length - counts.reduce((a, b) => a + b, 0);
-    caption.textContent = `${name}: ${scores.length.toLocaleString("en")} scores`
-      + (outside ? `, ${outside.toLocaleString("en")} outside` : "");
+    say(caption, `${name}: ${scores.length.toLocaleString("en")} scores`
+      + (outside ? `, ${outside.toLocaleString("en")} outside` : ""));
   };
   return { root, draw };
 }

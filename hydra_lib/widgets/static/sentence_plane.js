@@ -1,5 +1,5 @@
 import { dot } from "./sentence.js";
-import { brief, choice, css, el, grab, put, slider, svg, update } from "./ui.js";
+import { brief, choice, css, el, grab, put, say, slider, svg, update } from "./ui.js";
 
 const REACH = 4.4; // of the plane, to each side
 const LETTER = 0.27; // a letter's width there, about
@@ -70,9 +70,9 @@ export function plane(model, words, values, look) {
       + (forbidden(j) ? ` “${words[j]}” is a later word, which “${words[word]}” may not see.` : "");
   }
   function draw() {
-    score.textContent = told();
+    say(score, told());
     pick.select.value = chosen;
-    pick.select.options[0].textContent = `query of ${words[word]}`;
+    say(pick.select.options[0], `query of ${words[word]}`);
     const [x, y] = model.get(traitOf(chosen))[rowOf(chosen)];
     axes[0].set(x);
     axes[1].set(y);
@@ -88,7 +88,7 @@ export function plane(model, words, values, look) {
       for (const mark of [line, tip, name]) {
         mark.classList.toggle("hydra-faint", vector !== "query" && forbidden(Number(vector)));
       }
-      name.textContent = vector === "query" ? `${words[word]} asks` : words[Number(vector)];
+      say(name, vector === "query" ? `${words[word]} asks` : words[Number(vector)]);
       const half = (LETTER * name.textContent.length) / 2;
       const spots = around(arrow, half);
       // The keys have their names by now: that of the query stands where it covers none of them, nor its own line.

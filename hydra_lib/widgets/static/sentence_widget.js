@@ -4,7 +4,8 @@ import { arc, between, LEAST, mixed, scoresOf, strokes, weightsOf } from "./sent
 import { plane } from "./sentence_plane.js";
 import { pots } from "./sentence_pots.js";
 import {
-  brief, checkbox, columnHeads, css, el, follow, heat, pills, roving, slider, svg, swatch, table, update, vector,
+  brief, checkbox, columnHeads, css, el, follow, heat, pills, roving, say, slider, svg, swatch, table, update,
+  vector,
 } from "./ui.js";
 
 const RULES = [["mean", "running mean"], ["window", "window of 2"], ["decay", "decay ½"], ["attention", "attention"]];
@@ -168,9 +169,9 @@ function render({ model, el: root }) {
     const back = model.get("rule") !== "attention" || model.get("causal");
     const row = scores.length ? scoresOf(setting(), n)[own][chosen] : [];
     scores.forEach((item, j) => {
-      item.textContent = row[j] === -Infinity ? "" : row[j].toFixed(1).replace("-", "−");
+      say(item, row[j] === -Infinity ? "" : row[j].toFixed(1).replace("-", "−"));
     });
-    label.textContent = `${mixing && model.get("rule") === "own" ? `parts (${min}–${max})` : "value"}, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”${several() ? "; faint: the other heads" : ""}`;
+    say(label, `${mixing && model.get("rule") === "own" ? `parts (${min}–${max})` : "value"}, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”${several() ? "; faint: the other heads" : ""}`);
     words.forEach((word, i) => {
       const takes = downwards(arrived[own][i], LEAST).slice(0, 3).map(([w, j]) => `${short(w)} of ${words[j]}`).join(", ");
       buttons[i].setAttribute("aria-pressed", i === chosen);
@@ -182,18 +183,18 @@ function render({ model, el: root }) {
         item.classList.toggle("hydra-on", i === lit);
         item.classList.toggle("hydra-none", p[i] < LEAST);
       }
-      shares[i].textContent = back && i > chosen ? "" : short(p[i]);
+      say(shares[i], back && i > chosen ? "" : short(p[i]));
       mixes[i].style.setProperty("--paint", css(outs[i]));
       matrix.rows[i].classList.toggle("hydra-chosen", i === chosen);
       arrived[own][i].forEach((w, j) => {
         const cell = matrix.cells[i][j];
-        cell.textContent = w < LEAST ? "" : short(w);
+        say(cell, w < LEAST ? "" : short(w));
         heat(cell, weights[own][i][j]);
         cell.classList.toggle("hydra-source", i === chosen && j === lit);
         cell.classList.toggle("hydra-skipped", back && j > i);
       });
     });
-    if (several()) matrix.root.caption.textContent = `weights of head ${own}: a row for each output`;
+    if (several()) say(matrix.root.caption, `weights of head ${own}: a row for each output`);
     seen.forEach((dot, j) => dot.style.setProperty("--paint", part(values[j], own)));
     tell(chosen, own, p, mixed(arrived, values)[chosen], cut.length ? said(chosen, cut.reduce((total, w) => total + w, 0)) : "");
     mixing?.draw();

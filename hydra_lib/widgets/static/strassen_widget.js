@@ -2,7 +2,7 @@ import {
   AUTHORS, blockName, history, landingText, lowered, painted, productTerms, productText, signOf, spelled, total, wanted,
 } from "./bilinear.js";
 import { withinLimits } from "./limits.js";
-import { columnHeads, el, follow, pills, roving, table, update } from "./ui.js";
+import { columnHeads, el, follow, pills, roving, say, table, update } from "./ui.js";
 
 const PLACES = [[0, 0], [0, 1], [1, 0], [1, 1]];
 const KINDS = { "": "", "+": "hydra-plus", "−": "hydra-minus" };
@@ -65,7 +65,7 @@ function render({ model, el: root }) {
     stepper.inputs.forEach((input, r) => input.parentElement.classList.toggle("hydra-enters",
       entered.some(({ product }) => product === r)));
     if (!cell) {
-      told.textContent = "Point at a cell, or press it: which products enter it?";
+      say(told, "Point at a cell, or press it: which products enter it?");
       return;
     }
     const { at, a, b } = cell;
@@ -73,7 +73,7 @@ function render({ model, el: root }) {
     const [product, quarter] = [[["A", a], ["B", b]].map(([letter, of]) => blockName(letter, ...PLACES[of])).join("\u00a0"),
       blockName("C", i, j)];
     if (entered.length === 0) {
-      told.textContent = `${product} is in none of the products that make ${quarter}.`;
+      say(told, `${product} is in none of the products that make ${quarter}.`);
       return;
     }
     told.replaceChildren(`${product} in ${quarter}: `,
@@ -93,9 +93,9 @@ function render({ model, el: root }) {
     stepper.inputs.forEach((input, product) => {
       input.parentElement.hidden = product >= rank;
     });
-    next.textContent = r < last() ? "next product" : "begin again";
+    say(next, r < last() ? "next product" : "begin again");
 
-    formula.textContent = productText(algorithm, r);
+    say(formula, productText(algorithm, r));
     [algorithm.U[r], algorithm.V[r], algorithm.W[r]].forEach((signs, at) => factors[at].draw(signs));
     const found = PLACES.map(([i, j], at) => {
       const now = painted(algorithm, r, i, j).flat();
@@ -110,12 +110,12 @@ function render({ model, el: root }) {
     });
     const [right, strays, gone] = [0, 1, 2].map((kind) => total(found.map((counts) => counts[kind])));
     const needed = total(PLACES.map(([i, j]) => total(wanted(algorithm, i, j).flat())));
-    summary.textContent = (asked > r ? `There is no product ${asked + 1} in ${author}. ` : "")
+    say(summary, (asked > r ? `There is no product ${asked + 1} in ${author}. ` : "")
       + `Product ${r + 1} of ${rank} enters ${landingText(algorithm, r)}`
       + (gone ? `, where ${gone} ${gone === 1 ? "cell cancels. " : "cells cancel. "}` : ". ")
       + (right === needed && !strays ? `All ${needed} framed cells hold a +, and nothing else is left: C = AB.`
         : `So far ${right} of the ${needed} framed cells ${right === 1 ? "is" : "are"} right, `
-          + `and ${strays} ${strays === 1 ? "stray has" : "strays have"} to cancel.`);
+          + `and ${strays} ${strays === 1 ? "stray has" : "strays have"} to cancel.`));
     tell();
   });
 }
@@ -126,7 +126,7 @@ function blocks([letter, caption]) {
   made.root.classList.add("hydra-quarters");
   const draw = (signs) => PLACES.forEach(([i, j]) => {
     const sign = signOf(signs[i][j]);
-    made.cells[i][j].textContent = sign + blockName(letter, i, j);
+    say(made.cells[i][j], sign + blockName(letter, i, j));
     made.cells[i][j].className = KINDS[sign];
   });
   return { root: made.root, draw };
@@ -163,7 +163,7 @@ function board(at, { point, press, pressed }) {
       const sign = signOf(now[cell]);
       const fresh = now[cell] !== before[cell];
       const [a, b] = [Math.floor(cell / 4), cell % 4];
-      button.textContent = sign + (Math.abs(now[cell]) > 1 ? Math.abs(now[cell]) : "") || (fresh ? "0" : "");
+      say(button, sign + (Math.abs(now[cell]) > 1 ? Math.abs(now[cell]) : "") || (fresh ? "0" : ""));
       button.setAttribute("aria-label", `${blockName("A", ...PLACES[a])} ${blockName("B", ...PLACES[b])} in `
         + `${blockName("C", lower, right)}${goal[cell] ? ", framed" : ""}: ${button.textContent || "0"}`);
       button.parentElement.className = [KINDS[sign], goal[cell] && "hydra-wanted", fresh && "hydra-fresh"]

@@ -1,5 +1,5 @@
 import { elementAt, offset, slice, stages } from "./strides.js";
-import { checkbox, el, follow, slider, update } from "./ui.js";
+import { checkbox, el, follow, say, slider, update } from "./ui.js";
 
 // Order of the axes in each stage: head i, position t, component c.
 const AXES = { view: "tic", transpose: "itc", contiguous: "itc", wrong: "itc" };
@@ -48,11 +48,11 @@ function render({ model, el: root }) {
       [stage, panels[stage].draw(layout, index, h, d, (at) =>
         update(model, Object.fromEntries(Object.entries(at).map(([axis, value]) => [INDEX[axis][1], value]))))]));
     const copied = all.contiguous !== all.transpose;
-    summary.textContent = `Head ${index.i} of token ${index.t}, component ${index.c}, lies at address `
+    say(summary, `Head ${index.i} of token ${index.t}, component ${index.c}, lies at address `
       + `${places.view} before and after the transpose: nothing moved. `
       + (model.get("wrong") ? diagnosis(all.wrong, places.wrong, index, h, d)
         : copied ? `contiguous wrote a copy, where it lies at ${places.contiguous}.`
-          : "Its numbers lie in order already, so contiguous moves nothing either.");
+          : "Its numbers lie in order already, so contiguous moves nothing either."));
   });
 }
 
@@ -90,9 +90,9 @@ function panel(stage) {
     };
     const address = offset(axes.map((axis) => index[axis]), strides);
     const own = new Set(slice(layout, axes.indexOf("i"), index.i));
-    facts.textContent = `shape (${shape.join(", ")}), strides (${strides.join(", ")})`;
-    formula.textContent = `offset = ${axes.map((axis, a) => `${axis}·${strides[a]}`).join(" + ")}`
-      + ` = ${axes.map((axis, a) => `${index[axis]}·${strides[a]}`).join(" + ")} = ${address}`;
+    say(facts, `shape (${shape.join(", ")}), strides (${strides.join(", ")})`);
+    say(formula, `offset = ${axes.map((axis, a) => `${axis}·${strides[a]}`).join(" + ")}`
+      + ` = ${axes.map((axis, a) => `${index[axis]}·${strides[a]}`).join(" + ")} = ${address}`);
     strip.setAttribute("aria-label", `memory holds ${memory.join(", ")}`);
     strip.replaceChildren(...memory.map((number, place) => el("span", {
       style: hue(elementAt(number, h, d).head, h),

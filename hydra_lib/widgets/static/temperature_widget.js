@@ -1,7 +1,7 @@
 import { boltzmann, meltingPoints, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { levels } from "./levels.js";
 import { withinLimits } from "./limits.js";
-import { brief, choice, el, field, follow, line, number, optionOf, slider, svg, update } from "./ui.js";
+import { brief, choice, el, field, follow, line, number, optionOf, say, slider, svg, update } from "./ui.js";
 
 const EXAMPLES = {
   "A tie of two": [2, 2, 0, -1, -2],
@@ -74,8 +74,8 @@ function render({ model, el: root }) {
       const points = meltingPoints(scores);
       for (const one of charts) one.trace(curve, scores);
       charts.at(-1).mark(points);
-      melts.textContent = points.length === 0 ? "No peak of C between τ = 0.01 and 100."
-        : `Dotted: C peaks at τ = ${points.map(brief).join(" and ")}.`;
+      say(melts, points.length === 0 ? "No peak of C between τ = 0.01 and 100."
+        : `Dotted: C peaks at τ = ${points.map(brief).join(" and ")}.`);
     }
     temperature.set(positionOf(tau), number(tau));
     typed.set(number(tau));
@@ -83,9 +83,9 @@ function render({ model, el: root }) {
     ladder.draw(scores, given.map(decode), tau, now.p);
     for (const one of charts) one.move(tau, now);
     const room = scores.filter((s) => s > -Infinity).length;
-    summary.textContent = `${phase(tau)} effectively ${number(Math.exp(now.S))} of ${room} `
+    say(summary, `${phase(tau)} effectively ${number(Math.exp(now.S))} of ${room} `
       + "states in use." + (tau === Infinity ? "" : ` F = U − τS: ${number(now.F)} = `
-        + `${number(now.U)} − ${number(tau)} × ${number(Number(now.S.toFixed(4)))}.`);
+        + `${number(now.U)} − ${number(tau)} × ${number(Number(now.S.toFixed(4)))}.`));
   });
 }
 
@@ -130,7 +130,7 @@ function chart(quantity) {
     rule.setAttribute("x2", at);
     dot.setAttribute("cx", at);
     dot.setAttribute("cy", Math.min(height - 4, y(now[quantity])));
-    value.textContent = number(now[quantity]);
+    say(value, number(now[quantity]));
   };
   const mark = (taus) => peaks.replaceChildren(...taus.map((tau) =>
     line(x(positionOf(tau)), 0, x(positionOf(tau)), height, "hydra-gap")));

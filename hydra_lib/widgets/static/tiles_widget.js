@@ -1,6 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { sweep, tilesOf } from "./tiles.js";
-import { brief, columnHeads, css, el, follow, slider, swatch, table, update } from "./ui.js";
+import { brief, columnHeads, css, el, follow, say, slider, swatch, table, update } from "./ui.js";
 
 function render({ model, el: root }) {
   const words = model.get("words");
@@ -36,7 +36,7 @@ function render({ model, el: root }) {
     block.set(side, `${side} × ${side}`);
     step.input.max = tiles.length;
     step.set(done, `${done} of ${tiles.length}`);
-    next.textContent = done === tiles.length ? "from the start" : "next tile";
+    say(next, done === tiles.length ? "from the start" : "next tile");
     const now = done > 0 ? tiles[done - 1] : null;
     const order = Array.from({ length: n }, () => Array(n).fill(Infinity));
     tiles.forEach((tile, at) => tile.rows.forEach((i) => tile.columns.forEach((j) => {
@@ -47,12 +47,12 @@ function render({ model, el: root }) {
         const here = order[i][j] === done - 1;
         cells[j].className = order[i][j] === Infinity ? "hydra-skipped"
           : here ? "hydra-now" : order[i][j] < done ? "hydra-gone" : "";
-        cells[j].textContent = here && j <= i ? short(scores[i][j]) : here ? "−∞" : "";
+        say(cells[j], here && j <= i ? short(scores[i][j]) : here ? "−∞" : "");
       }
       const { m, l, o } = rows[i];
       const begun = m > -Infinity;
-      cells[n].textContent = begun ? short(m) : "";
-      cells[n + 1].textContent = begun ? l.toFixed(2) : "";
+      say(cells[n], begun ? short(m) : "");
+      say(cells[n + 1], begun ? l.toFixed(2) : "");
       mixes[i].style.setProperty("--paint", begun ? css(o.map((x) => x / l)) : "transparent");
     });
     summary.replaceChildren(...told(now, rows, side, tiles));

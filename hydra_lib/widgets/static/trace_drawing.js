@@ -1,5 +1,5 @@
 import { arc, LEAST, strokes } from "./sentence.js";
-import { brief, css, el, roving, svg, swatch } from "./ui.js";
+import { brief, css, el, roving, say, svg, swatch } from "./ui.js";
 
 const TALL = 90; // of the arcs, in the units of their picture
 const EMPTY = "var(--page)"; // what is dashed ends below it
@@ -29,7 +29,7 @@ export function rowDrawing(words, values, choose) {
     const known = step > 3;
     const drawn = (x) => (known ? x >= LEAST : x !== -Infinity);
     const pointing = lit !== null && drawn(row[lit]); // at an arc, and not where none is
-    label.textContent = `value, word, ${NAMES[step - 1]} for “${words[i]}”`;
+    say(label, `value, word, ${NAMES[step - 1]} for “${words[i]}”`);
     arcs.replaceChildren(...row.flatMap((x, j) => {
       if (!drawn(x)) return [];
       const path = (name, width) => svg("path", {
@@ -45,7 +45,7 @@ export function rowDrawing(words, values, choose) {
       outputs[j].style.setProperty("--paint", step === 5 ? css(output[j]) : EMPTY);
       outputs[j].classList.toggle("hydra-on", j === i);
       paints[j].classList.toggle("hydra-on", j === lit);
-      numbers[j].textContent = brief(row[j]);
+      say(numbers[j], brief(row[j]));
       numbers[j].classList.toggle("hydra-on", j === lit);
     });
     rest(buttons[i]);

@@ -2,7 +2,7 @@ import { trace } from "./attention.js";
 import { withinLimits } from "./limits.js";
 import { changer } from "./trace_change.js";
 import { rowDrawing } from "./trace_drawing.js";
-import { brief, columnHeads, css, el, follow, heat, number, pills, roving, swatch, table, update } from "./ui.js";
+import { brief, columnHeads, css, el, follow, heat, number, pills, roving, say, swatch, table, update } from "./ui.js";
 
 const LABELS = { q: "Q", kT: "Kᵀ", v: "V" };
 const ALL = -1; // the whole row or column
@@ -131,7 +131,7 @@ function render({ model, el: root }) {
     const step = model.get("step") === 3 && !mask ? 2 : model.get("step"); // without a mask there is no third
     done = Math.max(step, cell === "" ? 0 : stepOf(chosen.name));
     steps.set(String(done));
-    next.textContent = done < VERBS.length ? "next step" : "begin again";
+    say(next, done < VERBS.length ? "next step" : "begin again");
     // On a phone only what the step takes and makes is shown: with the drawing it is one screen. That is the last
     // step, unless the number that is explained is in none of its tables.
     const { name: at } = parse(model.get("cell"));
@@ -142,14 +142,14 @@ function render({ model, el: root }) {
     for (const { name, root: grid, cells, dots, buttons, rest } of tables) {
       grid.classList.toggle("hydra-resting", !seen.includes(name));
       grid.classList.toggle("hydra-first", name === seen[0]);
-      grid.querySelector("caption").textContent = captions[name];
+      say(grid.querySelector("caption"), captions[name]);
       grid.classList.toggle("hydra-later", stepOf(name) > done);
       grid.classList.toggle("hydra-latest", stepOf(name) === done);
       dots.forEach((dot, i) => dot.style.setProperty("--paint", css(matrices[name][i])));
       matrices[name].forEach((row, i) => row.forEach((x, j) => {
         const picked = name === chosen.name && i === chosen.i && j === chosen.j;
         if (written[name]?.[i][j] !== x) { // a number that stays costs the page no layout
-          buttons[i][j].textContent = brief(x);
+          say(buttons[i][j], brief(x));
           buttons[i][j].setAttribute("aria-label", `${spoken.at(name, i, j)} = ${number(x)}`);
           if (name === "weights") heat(cells[i][j], x);
         }
@@ -165,8 +165,8 @@ function render({ model, el: root }) {
       if (name && !KEYED.includes(name)) row = i;
       drawing.draw(row, name === "v" ? i : name === "q" || name === "output" || !name ? null : j, done, matrices);
     }
-    summary.textContent = text;
-    code.textContent = python(stepOf(chosen.name) || GIVEN[chosen.name] || done, model.get("temperature"), q[0].length, mask);
+    say(summary, text);
+    say(code, python(stepOf(chosen.name) || GIVEN[chosen.name] || done, model.get("temperature"), q[0].length, mask));
     const settled = parse(model.get("cell"));
     change.draw(settled.name && spoken.at(settled.name, settled.i, settled.j));
   }

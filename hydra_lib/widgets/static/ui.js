@@ -11,6 +11,13 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** The text of an element. The node that holds it stays: a new one would be styled and laid out anew. */
+export function say(node, words) {
+  const held = node.firstChild;
+  if (held?.nodeType !== Node.TEXT_NODE || held.nextSibling) node.textContent = words;
+  else if (held.data !== String(words)) held.data = words;
+}
+
 /** Four significant digits, a true minus sign, ∞ as a sign: the way the prose writes numbers. */
 export function number(x) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "not a number" : x > 0 ? "∞" : "−∞";
@@ -50,7 +57,7 @@ export function slider(label, { min, max, step = 1 }, onInput) {
   const set = (value, text = number(value)) => {
     input.value = value;
     input.setAttribute("aria-valuetext", text);
-    output.textContent = text;
+    say(output, text);
   };
   return { root, input, set };
 }
@@ -94,7 +101,7 @@ export function field(label, read, onValue) {
   const problem = el("span", { class: "hydra-problem", role: "alert" });
   const tell = (message) => {
     input.setAttribute("aria-invalid", message !== "");
-    problem.textContent = message;
+    say(problem, message);
   };
   let typing = false; // from the first letter until it is taken
   let held = "";

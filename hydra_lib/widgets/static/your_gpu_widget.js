@@ -5,7 +5,7 @@ import { fits } from "./limits.js";
 import { GpuError, openGpu, withoutGpu } from "./gpu.js";
 import { browserOf, isResult, linesOf, measure, MEASURES, nameOf, recordOf } from "./your_gpu.js";
 import { memoryText, percent, place, select, speedText, three, TIME, timeText, unitFor, view } from "./records.js";
-import { checkbox, choice, columnHeads, el, follow, slider, svg, table, update } from "./ui.js";
+import { checkbox, choice, columnHeads, el, follow, say, slider, svg, table, update } from "./ui.js";
 
 const LABELS = { T: "Length T", head_dim: "head_dim", n: "Side n", budget: "Seconds" };
 const SHOWN = { attention: ["T", "h", "head_dim"], matmul: ["n"], sweep: ["h", "head_dim"] };
@@ -66,9 +66,9 @@ function render({ model, el: root }) {
     text.select();
     try {
       await navigator.clipboard.writeText(text.value);
-      copying.textContent = "Copied";
+      say(copying, "Copied");
     } catch {
-      copying.textContent = "Selected: copy it with the keyboard";
+      say(copying, "Selected: copy it with the keyboard");
     }
   }
 
@@ -76,8 +76,8 @@ function render({ model, el: root }) {
     if (running) return;
     running = { task: task(), states: [], stopped: null };
     [go.disabled, halt.disabled, ending] = [true, false, ""];
-    copying.textContent = "Copy";
-    told.textContent = "Running.";
+    say(copying, "Copy");
+    say(told, "Running.");
     update(model, { result: {} });
     draw();
     let breath = now();
@@ -146,11 +146,11 @@ function render({ model, el: root }) {
     heads.set(model.get("h"));
     heads.root.hidden = !SHOWN[current.measure].includes("h");
     for (const [key, { input }] of Object.entries(switches)) input.checked = model.get(key);
-    about.textContent = found ? aboutText(found)
-      : `${navigator.gpu ? "This browser has WebGPU; pressing Run asks it for a device." : `${withoutGpu(isSecureContext)} The rungs in JavaScript run here all the same.`} Nothing leaves this page.`;
+    say(about, found ? aboutText(found)
+      : `${navigator.gpu ? "This browser has WebGPU; pressing Run asks it for a device." : `${withoutGpu(isSecureContext)} The rungs in JavaScript run here all the same.`} Nothing leaves this page.`);
     const lines = linesOf(current);
     results.replaceChildren(listOf(lines, current, found, running?.states ?? []));
-    if (!running) told.textContent = [ending, found ? resultText(lines, found) : result ? "The last result is for other sizes." : ""].join(" ").trim();
+    if (!running) say(told, [ending, found ? resultText(lines, found) : result ? "The last result is for other sizes." : ""].join(" ").trim());
     drawPictures(lines, current, found);
     json.hidden = !found;
     if (found) text.value = JSON.stringify(recordOf(found), null, 1);
@@ -170,14 +170,14 @@ function render({ model, el: root }) {
       times.root.hidden = !ready;
       if (ready) {
         drawLines(times.picture, shown, "time", null, () => {});
-        times.caption.textContent = "Time of one call along T. A line ends where a kernel no longer fits or takes too long.";
+        say(times.caption, "Time of one call along T. A line ends where a kernel no longer fits or takes too long.");
       }
     } else if (timed.length) {
       const beside = besideOf(current).map((row) => ({ ...row, name: `${row.kernel}, on record`, own: false }));
       drawTimes(times.picture, [...timed, ...beside].sort((a, b) => b.p50 - a.p50));
-      times.caption.textContent = "Time of one call on a logarithmic axis; the line is p20 to p80."
+      say(times.caption, "Time of one call on a logarithmic axis; the line is p20 to p80."
         + (found.wrong.length ? " Rings: timed with the mistakes." : "")
-        + (beside.length ? ` Without colour: ${[...new Set(beside.map(({ device }) => device))].join(", ")}.` : "");
+        + (beside.length ? ` Without colour: ${[...new Set(beside.map(({ device }) => device))].join(", ")}.` : ""));
     }
     const dtype = "float32";
     const own = found?.rows.filter(([i]) => !lines[i].loops && lines[i].dtype === dtype) ?? [];
@@ -185,7 +185,7 @@ function render({ model, el: root }) {
     if (roof.root.hidden) return;
     // In the table's order, so that the numbers are the table's; what has no place has no bytes.
     const ranked = lines.map((_, i) => (own.some(([k]) => k === i) ? record.rows.find((row) => row.line === i) : {}));
-    roof.caption.textContent = drawRoof(roof.picture, { record, lines: ranked, taken: { dtype } }, null, () => {});
+    say(roof.caption, drawRoof(roof.picture, { record, lines: ranked, taken: { dtype } }, null, () => {}));
   }
 
   const besideOf = ({ measure: what, T, h, D }) => (what !== "attention" ? []

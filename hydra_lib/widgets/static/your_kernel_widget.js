@@ -3,7 +3,7 @@ import { ATTENTION_NAMES, attentionPlan } from "./kernels.js";
 import { randomNumbers } from "./loops.js";
 import { percent, three, timeText } from "./records.js";
 import { callsFor, paired, quantiles, sample } from "./sampling.js";
-import { el, follow, update } from "./ui.js";
+import { el, follow, say, update } from "./ui.js";
 import { GIVEN, judged, kernelWith, missingBarriers, OWN_LOOP, TRIAL, trialInputs } from "./your_kernel.js";
 
 const seconds = () => performance.now() / 1000;
@@ -57,8 +57,8 @@ function render({ model, el: root }) {
     el("label", { class: "hydra-code" }, el("span", {}, "The inner loop, once for every tile of keys (WGSL)"), text),
     el("div", { class: "hydra-run" }, go, again), told, list,
   );
-  const say = (words, problems = []) => {
-    told.textContent = words;
+  const tell = (words, problems = []) => {
+    say(told, words);
     list.replaceChildren(...problems.map((problem) => el("li", {}, problem)));
   };
 
@@ -66,7 +66,7 @@ function render({ model, el: root }) {
     go.disabled = true;
     const loop = text.value;
     update(model, { code: loop === GIVEN ? "" : loop });
-    say("Being checked …");
+    tell("Being checked …");
     const problems = missingBarriers(loop);
     let gpu = null;
     try {
@@ -74,20 +74,20 @@ function render({ model, el: root }) {
       const ready = await prepared(gpu, loop, { ...TRIAL, h: 1 }, trialInputs());
       const { right, error, words } = judged(await read(gpu, ready));
       ready.destroy();
-      if (!right) say("Not right yet.", [...problems, words]);
-      else if (problems.length) say("The numbers are right on this device, by luck.", problems);
+      if (!right) tell("Not right yet.", [...problems, words]);
+      else if (problems.length) tell("The numbers are right on this device, by luck.", problems);
       else {
-        say(`Right: every row to ${three(error)}. Being timed beside the book's …`);
+        tell(`Right: every row to ${three(error)}. Being timed beside the book's …`);
         const timed = await beside(gpu, loop);
-        say(`Right: every row to ${three(error)}. ${timed}`);
+        tell(`Right: every row to ${three(error)}. ${timed}`);
       }
     } catch (error) {
       if (!(error instanceof GpuError)) {
-        say("The check failed.", [error.message]);
+        tell("The check failed.", [error.message]);
         throw error;
       }
-      if (error instanceof CompileError) say("It does not compile.", error.messages.map(({ line, text: words }) => lineText(line, words, loop)));
-      else say(error.message, problems);
+      if (error instanceof CompileError) tell("It does not compile.", error.messages.map(({ line, text: words }) => lineText(line, words, loop)));
+      else tell(error.message, problems);
     } finally {
       gpu?.device.destroy();
       go.disabled = false;
