@@ -306,7 +306,7 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
             window.seen = new Set();
             const label = document.querySelector(".hydra-taught .hydra-label");
             new MutationObserver(() => seen.add(label.textContent)).observe(label,
-                { childList: true });
+                { characterData: true, subtree: true });
         }"""
     )
     page.get_by_role("button", name="ten", exact=True).click()
