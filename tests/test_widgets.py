@@ -430,7 +430,7 @@ def test_elements_and_attributes_are_those_a_browser_knows(widget_page, name):
     drawn(page)  # what is folded is drawn once it is opened
     found = page.locator(f"[data-ready={name}]").evaluate(
         """root => [root, ...root.querySelectorAll("*")].map((e) => [e.tagName.toLowerCase(),
-            e.namespaceURI.endsWith("svg") || e.constructor !== HTMLUnknownElement,
+            ![HTMLUnknownElement, SVGElement].includes(e.constructor),
             Object.fromEntries([...e.attributes].map((a) => [a.name, a.value])),
             e.closest("label, [aria-label]") !== null || e.textContent !== ""])"""
     )

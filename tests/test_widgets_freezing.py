@@ -8,7 +8,7 @@ import torch
 from playwright.sync_api import expect
 
 from hydra_lib import entropy, probabilities
-from hydra_lib.widgets import FreezingWidget
+from hydra_lib.widgets import FreezingWidget, ScalingWidget
 from hydra_lib.widgets._base import SettingError
 from tests.conftest import (
     drag,
@@ -192,6 +192,14 @@ def test_by_keys_sliders_and_button(widget_page):
     page.reload()
     page.wait_for_selector("[data-ready=freezing]")
     expect_row(page, 4, 4096, seed=1)
+
+
+@browser
+@pytest.mark.parametrize("widget", [FreezingWidget, ScalingWidget])
+def test_after_the_last_draw_comes_the_first(widget_page, widget):
+    page = widget_page(widget(seed=2**32 - 1))
+    page.get_by_role("button", name="draw again").click()
+    page.wait_for_url("**.seed=0")
 
 
 @browser
