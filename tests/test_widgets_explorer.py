@@ -647,7 +647,7 @@ def test_device_group_and_sizes(widget_page):
     expect(caption).to_contain_text("B = 1, h = 12, T = 1024, head_dim = 64")
     group.select_option("head_dim")
     expect(caption).to_contain_text("B = 4, h = 16, T = 2048, head_dim = 64")
-    expect(page.locator("[data-ready] > [role=status]")).to_be_empty()
+    expect(page.locator(".hydra-problem[role=status]")).to_be_empty()
     group.select_option("kernels")
     expect(caption).to_contain_text("n = 4096, bfloat16, forward")
     expect(cells(page, 0)).to_have_text(["30.0 µs 28.5–33.0", "– 2,240", "– –", "– –"])
@@ -970,7 +970,7 @@ def test_a_link_that_makes_no_sense_is_told_so(widget_page):
 def test_a_link_to_what_was_not_measured_together_is_told_so(widget_page):
     fragment = "#explorer.T=4096&explorer.group=forward&explorer.reference=Triton&explorer.chart=n"
     page = widget_page(both(), fragment=fragment)
-    told = page.locator("[data-ready] > [role=status]")
+    told = page.locator(".hydra-problem[role=status]")
     expect(told).to_have_text(
         "Not measured here: Measured = forward. Not measured here: Length T = 4096. "
         "Not measured here: Ratio to = Triton. Not measured here: Chart = n."
@@ -1013,7 +1013,7 @@ def test_every_record_of_the_book_can_be_shown(widget_page):
         expect(page.locator(".hydra-note").last).to_contain_text(provenance(known[name]))
         for group in groups:
             select(page, "Measured").select_option(group)
-            expect(page.locator("[data-ready] > [role=status]")).to_be_empty()
+            expect(page.locator(".hydra-problem[role=status]")).to_be_empty()
             first = page.locator(".hydra-results tbody td").first
             expect(first).to_have_text(re.compile(r"^[\d.,]+ (s|ms|µs|ns)"))
             assert statistics.fmean(len(k) for k in kernels(page)) > 2

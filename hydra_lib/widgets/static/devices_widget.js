@@ -38,7 +38,7 @@ function render({ model, el: root }) {
     ["computes", "sends", "time to compute", "time to send", "share of sending"][i]);
   costs.root.classList.add("hydra-tally", "hydra-numbers");
   const chart = speedup(set("ranks"));
-  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", role: "status" });
   const shown = el("div", {},
     el("figure", { class: "hydra-figure" }, caption, machines, sum),
     el("div", { class: "hydra-times", "aria-hidden": "true" }, ...bars.flatMap(({ name, bar, time }) => [name, bar, time])),

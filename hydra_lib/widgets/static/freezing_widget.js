@@ -57,7 +57,7 @@ function render({ model, el: root }) {
   const bars = KINDS.map(bar);
   const rows = table("This row", KINDS.length, 2, (i) => KINDS[i]);
   columnHeads(rows, "weights of", ["keys in use", "largest"]);
-  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:4", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:4", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, size.root, length.root, el("div", { class: "hydra-buttons" }, again)),

@@ -147,7 +147,7 @@ function render({ model, el: root }) {
   const furthest = Math.max(...values.flatMap((u) => values.map((v) => squared(u, v))));
   const widest = { 2: furthest, 3: (4 / 27) * furthest };
   const ahead = curve(furthest / 2);
-  const summary = el("p", { class: "hydra-summary", style: "--lines:6;--narrow:7", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:6;--narrow:7", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, el("div", { class: "hydra-break" }, target.root),

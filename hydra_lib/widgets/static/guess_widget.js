@@ -48,7 +48,7 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-track hydra-decades" }, ...decades.map((factor) =>
       mark(at(factor), factor < 1000 ? factor : `${factor / 1000}k`))),
     el("span"), el("div", { class: "hydra-track hydra-decades" }, mark(at(1), "← faster | slower →"))));
-  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", role: "status" });
   const board = el("div", { class: "hydra-guesses-made", style: `--decades:${decades.length - 1};--one:${at(1)}%` },
     ...rows.map((row) => row.root), unit, axis);
   const prompt = el("span", {}, "Drag each mark to your guess.");

@@ -30,7 +30,7 @@ function render({ model, el: root }) {
     ["project", "split", "attend", "merge", "W_O"][i]);
   columnHeads(steps, "step", ["what happens", "shape"]);
   steps.root.classList.add("hydra-steps");
-  const summary = el("p", { "aria-live": "polite" });
+  const summary = el("p", { role: "status" });
   const shown = el("figure", { class: "hydra-figure" }, caption, bar);
   root.classList.add("hydra");
   root.append(

@@ -32,7 +32,7 @@ export function guessing(scores, set, onFound) {
       guesses.map((old, n) => (n === layer * heads + head ? word : old))),
   }, word));
   const guess = el("div", { class: "hydra-buttons", role: "group", "aria-label": "Your guess" }, el("span", {}, "Your guess"), ...buttons);
-  const verdict = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
+  const verdict = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", role: "status" });
   const all = el("button", {
     type: "button", onclick: () => set((guesses) => guesses.map((old, n) => (known(old, n) ? old : "told"))),
   }, "name them all");

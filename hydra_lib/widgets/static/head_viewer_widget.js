@@ -61,12 +61,12 @@ function render({ model, el: root }) {
       show(text, opening(text), { seed });
     },
   }, "another document");
-  const told = el("p", { class: "hydra-told", "aria-live": "polite" });
+  const told = el("p", { class: "hydra-told", role: "status" });
   const map = attentionMap({ choose, point });
   const own = () => model.get("layer") * heads + model.get("head");
   const off = checkbox("switch this head off", (value) => update(model, { off: value ? own() : ON }));
   const guesses = guessTable();
-  const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:2;--narrow:4", "aria-live": "polite" });
+  const tally = el("p", { class: "hydra-note hydra-tallied hydra-held", style: "--lines:2;--narrow:4", role: "status" });
   const roles = roleTable(Object.keys(scores));
   const more = el("details", { ontoggle: () => draw() }, el("summary", {}, "All weights of this head, and what may come next"),
     el("div", { class: "hydra-panels" },

@@ -58,7 +58,7 @@ function render({ model, el: root }) {
     stroke.painted = true;
     paint([stroke.first, ...met], stroke.allowed);
   });
-  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, preset.root, kind.root),

@@ -24,7 +24,7 @@ function render({ model, el: root }) {
     return el("label", {}, input, " ", el("code", {}, WAIT));
   });
   const go = el("button", { type: "button", onclick: () => start() }, "Run");
-  const told = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:6", "aria-live": "polite" });
+  const told = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:6", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("p", { class: "hydra-note" }, "The kernel is a matmul. Where must the page wait for the device?"),

@@ -22,7 +22,7 @@ function render({ model, el: root }) {
   const ranks = el("div", { class: "hydra-ranks" });
   const bar = el("div", { class: "hydra-merged", "aria-hidden": "true" });
   const outcome = el("p", { class: "hydra-held", style: "--lines:1;--narrow:3" });
-  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:9", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:9", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" }, query.root),

@@ -27,7 +27,7 @@ function render({ model, el: root }) {
   const counted = table("", 3, 2, (i) => QUANTITIES_COUNTED[i]);
   counted.root.classList.add("hydra-tally", "hydra-stacked");
   columnHeads(counted, "", ["chosen", "triple loop"]);
-  const saving = el("p", { class: "hydra-summary hydra-saving", style: "--lines:8;--narrow:6", "aria-live": "polite" });
+  const saving = el("p", { class: "hydra-summary hydra-saving", style: "--lines:8;--narrow:6", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, picker.root),

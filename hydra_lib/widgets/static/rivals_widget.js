@@ -64,7 +64,7 @@ function render({ model, el: root }) {
   columnHeads(rows, "weights", ["key 1", "key 2", "key 3", "S"]);
   const heads = rows.root.querySelectorAll("th");
   rows.root.classList.add("hydra-rivals");
-  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, measure.root),

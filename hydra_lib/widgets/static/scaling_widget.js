@@ -31,7 +31,7 @@ function render({ model, el: root }) {
     `keys in use, of ${KEYS}`, "size of the Jacobian"];
   const compared = table("A score, and this row", facts.length, LANES.length, (i) => facts[i]);
   columnHeads(compared, "", LANES);
-  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" }, size.root, sigma.root, ...means.map((mean) => mean.root),

@@ -108,7 +108,7 @@ function render({ model, el: root }) {
     matrix.cells[i].slice(0, n).forEach((cell, j) => cell.addEventListener("pointerenter", () => point(i, j)));
   });
 
-  const sum = el("p", { class: `hydra-equation${may("causal") ? " hydra-longer" : ""}`, "aria-live": "polite" });
+  const sum = el("p", { class: `hydra-equation${may("causal") ? " hydra-longer" : ""}`, role: "status" });
   const arrows = may("arrows") ? plane(model, words, values, (j) => point(pointed, j)) : null;
   root.classList.add("hydra", "hydra-sentence");
   root.append(

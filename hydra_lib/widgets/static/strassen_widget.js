@@ -28,7 +28,7 @@ function render({ model, el: root }) {
 
   const formula = el("p", { class: "hydra-formula hydra-held", style: "--narrow:2" });
   const factors = [["A", "from A"], ["B", "× from B"], ["C", "→ into C"]].map(blocks);
-  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:5", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:5", role: "status" });
   // What a mouse points at, and what a finger or a key has chosen: a board and two entries.
   let pointed;
   let pressed;
@@ -45,7 +45,7 @@ function render({ model, el: root }) {
   }));
   roving([0, 1, 2, 3, 4, 5, 6, 7].map((row) => [0, 1].flatMap((right) =>
     results[2 * Math.floor(row / 4) + right].buttons[row % 4])));
-  const told = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", "aria-live": "polite" });
+  const told = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-groups" }, picker.root),

@@ -17,7 +17,7 @@ function render({ model, el: root }) {
   const wrong = checkbox("wrong reshape", (value) => update(model, { wrong: value }));
   const legend = el("div", { class: "hydra-strip", "aria-hidden": "true" });
   const panels = Object.fromEntries(Object.keys(TITLES).map((stage) => [stage, panel(stage)]));
-  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:7", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:7", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, ...Object.values(sliders).map((s) => s.root), wrong.root),

@@ -47,7 +47,7 @@ function render({ model, el: root }) {
   const states = el("div", { class: "hydra-ladder" });
   const charts = Object.keys(QUANTITIES).map(chart);
   const melts = el("p", { class: "hydra-note hydra-held" });
-  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" }, temperature.root, typed.root, example.root),

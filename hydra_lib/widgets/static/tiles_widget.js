@@ -21,7 +21,7 @@ function render({ model, el: root }) {
   [...board.root.querySelectorAll("thead th")].slice(0, n).forEach((cell, j) =>
     cell.replaceChildren(el("span", { class: "hydra-aside" }, words[j]), swatch(css(values[j]))));
   const mixes = board.cells.map((cells) => cells[n + 2].appendChild(swatch(css([0, 0, 0]))));
-  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:7", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:7", role: "status" });
   root.classList.add("hydra", "hydra-sentence");
   root.append(
     el("div", { class: "hydra-controls" }, block.root, step.root, next),

@@ -104,7 +104,7 @@ function render({ model, el: root }) {
     const { name, j } = parse(model.get("cell"));
     choose(!name || KEYED.includes(name) ? `${VERBS[done - 1][1]}.${i + 1}.1` : `${name}.${i + 1}.${j + 1}`);
   }) : null;
-  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", "aria-live": "polite" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", role: "status" });
   const code = el("code", { class: "hydra-python" });
   const change = changer(model, () => parse(model.get("cell")));
   const panels = el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root));

@@ -32,7 +32,7 @@ function render({ model, el: root }) {
   const go = el("button", { type: "button", onclick: () => start() }, "Run");
   const halt = el("button", { type: "button", disabled: true, onclick: () => stop("you stopped it") }, "Stop");
   const bar = el("progress", { max: 1, value: 0, "aria-label": "progress of the run" });
-  const told = el("p", { class: "hydra-summary", "aria-live": "polite" });
+  const told = el("p", { class: "hydra-summary", role: "status" });
   const results = el("div", { class: "hydra-results hydra-rungs" });
   const [times, roof] = [0, 1].map(() => {
     const picture = svg("svg", { viewBox: "0 0 340 250", "aria-hidden": "true" });

@@ -50,7 +50,7 @@ function render({ model, el: root }) {
   });
   const go = el("button", { type: "button", onclick: () => start() }, "Check and time");
   const again = el("button", { type: "button", onclick: () => update(model, { code: "" }) }, "Begin again");
-  const told = el("p", { class: "hydra-summary", "aria-live": "polite" }, "Nothing has been checked yet.");
+  const told = el("p", { class: "hydra-summary", role: "status" }, "Nothing has been checked yet.");
   const list = el("ul", { class: "hydra-problems" });
   root.classList.add("hydra");
   root.append(
