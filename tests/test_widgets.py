@@ -403,6 +403,7 @@ KNOWN = {
     *("data-ready", "data-sign"),
 }
 VALUES_OF = {
+    "aria-live": {"off"},
     "aria-hidden": {"true"},
     "aria-pressed": {"true", "false"},
     "aria-current": {"true", "false"},

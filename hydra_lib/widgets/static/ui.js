@@ -51,7 +51,7 @@ export function slider(label, { min, max, step = 1 }, onInput) {
       onInput(input.valueAsNumber);
     },
   });
-  const output = el("output");
+  const output = el("output", { "aria-live": "off" }); // a slider says its value itself
   const fine = (max - min) / step > FINE ? " hydra-fine" : "";
   const root = el("label", { class: `hydra-control${fine}` }, el("span", {}, label), input, output);
   const set = (value, text = number(value)) => {
