@@ -446,6 +446,8 @@ def test_elements_and_attributes_are_those_a_browser_knows(widget_page, name):
                 assert attribute in VALUES_OF or attribute in names
         if tag in ("input", "select", "button"):
             assert told, attributes
+        if tag == "output":  # by itself a live region: what moves it, or the summary, says it
+            assert attributes["aria-live"] == "off"
         if tag == "button":
             assert attributes["type"] == "button"
         if tag == "select" or attributes.get("type") in ("range", "text"):

@@ -127,7 +127,7 @@ def expect_rows(page, *rows):
     """What is said of each kernel, and the guess below it."""
     for i, (said, guess) in enumerate(rows):
         of = page.locator(".hydra-guess").nth(i)
-        expect(of.locator("output")).to_have_text(said)
+        expect(of.locator("b")).to_have_text(said)
         expect(of.locator("small")).to_have_text(guess)
 
 
@@ -169,7 +169,7 @@ def test_what_was_measured_stays_covered_until_the_reader_looks(widget_page, wid
     assert one == named  # both in the middle of 1
     unit = page.locator(".hydra-guess").nth(2)
     expect(unit).to_contain_text("all at once")
-    expect(unit.locator("output")).to_have_text("1 ×")
+    expect(unit.locator("b")).to_have_text("1 ×")
     expect(page.get_by_role("button", name="cover again")).to_be_visible()
     page.get_by_role("button", name="cover again").click()
     expect(page.locator(".hydra-truth:visible")).to_have_count(0)

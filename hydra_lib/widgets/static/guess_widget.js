@@ -35,13 +35,13 @@ function render({ model, el: root }) {
       oninput: guess, onclick: guess, // a press on a mark that stays says that it belongs there
     });
     const truth = el("div", { class: "hydra-truth", "aria-hidden": "true" });
-    const said = el("output", {});
+    const said = el("b");
     const own = el("small", {});
     const label = el("label", {}, el("span", {}, kernel), el("div", { class: "hydra-track" }, truth, input));
     return { input, truth, said, own, root: el("div", { class: "hydra-guess" }, label, el("div", {}, said, own)) };
   });
   const unit = el("div", { class: "hydra-guess", "aria-hidden": "true" },
-    el("div", {}, el("span", {}, reference), el("div", { class: "hydra-track" })), el("div", {}, el("output", {}, "1 ×"), el("small")));
+    el("div", {}, el("span", {}, reference), el("div", { class: "hydra-track" })), el("div", {}, el("b", {}, "1 ×"), el("small")));
   const decades = Array.from({ length: Math.round(high - low) + 1 }, (_, i) => 10 ** (low + i));
   const mark = (where, text) => el("span", { style: `--at:${where}%` }, text);
   const axis = el("div", { class: "hydra-guess", "aria-hidden": "true" }, el("div", {}, el("span"),

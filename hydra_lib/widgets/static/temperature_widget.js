@@ -103,7 +103,7 @@ function chart(quantity) {
   const path = svg("polyline", { class: "hydra-line" });
   const dot = svg("circle", { r: 4.5, class: "hydra-dot" });
   const rule = svg("line", { y1: 0, y2: height, class: "hydra-path" });
-  const value = el("output", { "data-quantity": quantity });
+  const value = el("output", { "data-quantity": quantity, "aria-live": "off" });
   const peaks = svg("g");
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, peaks, path, rule, dot);
   const root = el("figure", { class: width > 240 && "hydra-break" }, el("figcaption", {}, name, value), picture,
