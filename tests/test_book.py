@@ -186,6 +186,7 @@ def test_what_a_piece_of_code_reaches(reached, code, some, never):
     assert not reached(code) & set(never)
 
 
+@pytest.mark.slow
 def test_what_is_reached_is_what_python_loads(reached):
     """For a whole module nothing may be missing; Python, for its part, loads more."""
     code = "import hydra_lib.timing.roofline"
