@@ -689,6 +689,8 @@ def test_arrows_by_hand_and_by_slider(widget_page):
     drawn(page)
     expect(page.locator(".hydra-equation strong")).to_have_text("it")
     expect(score).to_have_text("Score of it · slept: 0 × 0.1 + 3 × 2.2 = 6.6; over √2: 4.67.")
+    for axis, value in (("x", "0"), ("y", "3")):
+        expect(page.get_by_role("slider", name=axis, exact=True)).to_have_value(value)
     q = sentence.QUERIES.clone()
     q[4] = torch.tensor([0.0, 3.0])
     page.mouse.move(2, 2)

@@ -471,6 +471,9 @@ def test_a_level_is_dragged(widget_page, width):
     for key, energy in (("ArrowUp", -3.9), ("Home", -4), ("End", 2), ("ArrowDown", 1.9)):
         press(page, key)
         expect_setting(page, 1, [-energy, 2.5, 0.5, 0, -1], "own")
+    page.get_by_label("energy of state 1").fill("0")
+    drawn(page)
+    expect_setting(page, 1, [0, 2.5, 0.5, 0, -1], "own")
     page.get_by_label("Example").select_option("as given")
     expect_setting(page, 1)
 
