@@ -374,7 +374,6 @@ KNOWN = {
     ),
     *(
         "scope",
-        "tabindex",
         "spellcheck",
         "autocapitalize",
         "autocomplete",
@@ -404,6 +403,7 @@ KNOWN = {
 }
 VALUES_OF = {
     "aria-live": {"off"},
+    "tabindex": {"0", "-1"},
     "aria-hidden": {"true"},
     "aria-pressed": {"true", "false"},
     "aria-current": {"true", "false"},

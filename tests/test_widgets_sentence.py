@@ -308,7 +308,10 @@ def test_parts_by_keyboard(widget_page):
     page.set_viewport_size({"width": 1280, "height": 300})  # keys that scroll would
     pot(page, "cat").focus()
     scrolled = page.evaluate("scrollY")
+    # JupyterLab hears keys further up, and would go to another cell.
+    page.evaluate("window.heard = 0, addEventListener('keydown', () => { window.heard += 1; })")
     press(page, "ArrowUp")
+    assert page.evaluate("heard") == 0
     expect_parts(page, 4, 5, 4, 4, 4, 4, 4)
     label = page.locator(".hydra-label").last
     expect(label).to_have_text("parts (1–9), word, weight for “it”")
