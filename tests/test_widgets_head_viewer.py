@@ -531,6 +531,9 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
         (i, j) for i in range(T) for kind, a in [look_ups(text, i)] if kind != "none" for j in a
     }
     assert {(i, j) for i, j, _ in drawn[1]} == framed
+    sides = "all => all.map((one) => `${one.getAttribute('width')} ${one.getAttribute('height')}`)"
+    assert set(picture.locator(".hydra-weight, .hydra-answered").evaluate_all(sides)) == {"1 1"}
+    expect(picture).to_have_attribute("viewBox", f"-0.2 -0.2 {T + 0.4:g} {T + 0.4:g}")
     expect(picture.locator(".hydra-query")).to_have_attribute("y", str(position))
     expect_in_small(view, all_weights.flatten(0, 1), position)
     buttons = view.get_by_role("group", name="What follows").get_by_role("button")

@@ -597,6 +597,14 @@ def test_the_row_is_drawn_after_each_step(widget_page):
                 assert stroke == colours[j]
         pressed = drawing.get_by_role("button", pressed=True)
         expect(pressed).to_have_text(WORDS[row])
+        expect(pressed).to_have_attribute("tabindex", "0")
+        called = ["score", "scaled score", "masked score", "weight", "weight"][step - 1]
+        told = f"value, word, {called} for “{WORDS[row]}”"
+        expect(drawing.locator(".hydra-label").last).to_have_text(told)
+        bold = drawing.locator(".hydra-share").evaluate_all(
+            "all => all.map((one) => one.classList.contains('hydra-on'))"
+        )
+        assert bold == [j == lit for j in range(3)]
         outputs = drawing.locator(".hydra-swatch").evaluate_all(
             "all => all.slice(0, 3).map((dot) => getComputedStyle(dot).backgroundColor)"
         )
