@@ -288,6 +288,22 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
 
 
 @browser
+def test_a_tap_guesses_where_it_is_and_a_press_on_a_name_does_not(widget_page):
+    page = widget_page(made(), width=360)
+    page.get_by_text("loops", exact=True).click()
+    expect_rows(page, ("?", ""), ("?", ""))
+    finger = page.context.new_cdp_session(page)
+    finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    box = page.get_by_role("slider", name="loops").bounding_box()
+    at = {"x": box["x"] + 10 + share(100) * (box["width"] - 20), "y": box["y"] + box["height"] / 2}
+    for kind, points in (("touchStart", [at]), ("touchEnd", [])):
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    expect_rows(page, ("100 ×", ""), ("?", ""))
+    page.get_by_text("fused", exact=True).click()
+    expect_rows(page, ("100 ×", ""), ("?", ""))
+
+
+@browser
 def test_a_finger_guesses_and_scrolls(widget_page):
     page = widget_page(made(), width=360)
     assert (

@@ -146,7 +146,10 @@ def text(x):
 
 
 def products(row, column):
-    return " + ".join(f"{text(a)} × {text(b)}" for a, b in zip(row, column, strict=True))
+    def inside(x):
+        return f"({text(x)})" if x < 0 else text(x)
+
+    return " + ".join(f"{inside(a)} × {inside(b)}" for a, b in zip(row, column, strict=True))
 
 
 def table_of(page, name):

@@ -215,7 +215,7 @@ def test_products_one_of_them_wrong(gpu_page):
     assert re.match(r"Wrong: a row is off by 1\.\d, allowed 0\.000015; not timed\.$", words)
     expect(page.locator(".hydra-rungs th small.hydra-wrong")).to_have_count(1)
     expect_rungs(page, [words, True, True, NO_HALF])
-    assert "Not timed: 2." in told(page)
+    assert "Not timed: 2 of 4." in told(page)
 
 
 LOSE = """(() => {

@@ -2,6 +2,7 @@ import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
 import { el, follow, pills, say, update } from "./ui.js";
 
+const THUMB = 20; // pixels, 1.25rem in ui.css
 const lengthsOf = (factors) => [...new Set(factors.flatMap(({ times }) => Object.keys(times)))]
   .map(Number).sort((a, b) => a - b);
 const short = (factor) => `${(factor >= 10 ? Math.round(factor) : Number(factor.toPrecision(2))).toLocaleString("en")} ×`;
@@ -30,9 +31,22 @@ function render({ model, el: root }) {
         guesses: model.get("guesses").map((row, l) => row.map((old, k) => (l === at && k === i ? factor : old))),
       });
     };
+    let before;
     const input = el("input", {
       type: "range", min: low, max: high, step: 0.05, "data-lm-suppress-shortcuts": "true",
-      oninput: guess, onclick: guess, // a press on a mark that stays says that it belongs there
+      oninput: guess,
+      onpointerdown: () => { before = input.value; },
+      onpointercancel: () => { before = undefined; },
+      // A press on a mark that stays says that it belongs there. Of a finger's presses only those on the mark are the
+      // input's own: one elsewhere on the track is handed on by the label, as is one on the name, which is no guess.
+      onclick: ({ clientX }) => {
+        const pressed = before;
+        before = undefined;
+        const { left, width } = input.getBoundingClientRect();
+        if (pressed === undefined ? clientX < left || clientX > left + width : input.value !== pressed) return;
+        if (pressed === undefined) input.value = low + (high - low) * ((clientX - left - THUMB / 2) / (width - THUMB));
+        guess();
+      },
     });
     const truth = el("div", { class: "hydra-truth", "aria-hidden": "true" });
     const said = el("b");

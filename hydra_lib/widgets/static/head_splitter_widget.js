@@ -19,7 +19,7 @@ function render({ model, el: root }) {
       const set = (value) => update(model, { [trait]: value });
       return [trait, slider(trait, range, set), field(`or type ${trait}`, (text) => read(trait, text, limits[trait].max), set)];
     });
-  const preset = choice("Preset", [["", "your own"], ...Object.keys(PRESETS).map((k) => [k, k])], (name) => {
+  const preset = choice("Preset", [["", "your own", true], ...Object.keys(PRESETS).map((k) => [k, k])], (name) => {
     if (name) update(model, { d_model: PRESETS[name][0], n_heads: PRESETS[name][1] });
   });
 

@@ -30,7 +30,7 @@ function render({ model, el: root }) {
   const buttons = toggles.cells.map((cells, i) => cells.map((cell, j) => {
     const button = el("button", {
       type: "button", class: "hydra-toggle",
-      onpointerenter: () => light(i, j), onfocus: () => light(i, j),
+      onpointerenter: () => light(i, j), onfocus: () => light(i, j), onblur: () => light(),
       onpointerdown: (event) => {
         if (event.button !== 0) return;
         button.setPointerCapture(event.pointerId);

@@ -5,7 +5,7 @@ import { randomNumbers } from "./loops.js";
 import { STOPWATCH, stopwatchTime, verdict } from "./missing_wait.js";
 import { timeText } from "./records.js";
 import { quantiles } from "./sampling.js";
-import { el, follow, say, update } from "./ui.js";
+import { el, enable, follow, say, update } from "./ui.js";
 
 const WAIT = "await queue.onSubmittedWorkDone();";
 const EARLIER = 5; // kernels that are in the queue before
@@ -32,8 +32,11 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-run" }, go, told),
   );
 
+  let running = false;
   async function start() {
-    go.disabled = true;
+    if (running) return;
+    running = true;
+    enable(go, false);
     say(told, "Running.");
     const waits = model.get("waits");
     const { right, words } = verdict(waits);
@@ -63,7 +66,8 @@ function render({ model, el: root }) {
       if (!(error instanceof GpuError)) throw error;
     } finally {
       gpu?.device.destroy();
-      go.disabled = false;
+      running = false;
+      enable(go, true);
     }
   }
 

@@ -1,4 +1,4 @@
-import { put, update } from "./ui.js";
+import { borrowed, put, update } from "./ui.js";
 
 const USUAL = 4; // parts, of which a pot is as large as a value that has none
 const TREMBLE = 3; // pixels in which a hand has not chosen yet: the rule stays
@@ -43,7 +43,7 @@ export function pots(model, words, paints) {
     });
     pot.addEventListener("keydown", (event) => {
       const to = { Home: min, End: max }[event.key] ?? model.get("parts")[j] + PARTS_OF_KEY[event.key];
-      if (Number.isNaN(to)) return;
+      if (borrowed(event) || Number.isNaN(to)) return;
       event.preventDefault();
       event.stopPropagation();
       set(j, to);
@@ -51,7 +51,7 @@ export function pots(model, words, paints) {
   });
   const draw = () => model.get("parts").forEach((parts, j) => {
     const mixes = model.get("rule") === "own";
-    paints[j].setAttribute("aria-valuenow", parts);
+    put(paints[j], { "aria-valuenow": parts, "aria-valuetext": mixes ? parts : `${parts}, not in use` });
     paints[j].style.setProperty("--size", mixes ? sizeOf(parts).toFixed(3) : "1");
   });
   // To ask where things are is to lay the page out: once, and again when their size has changed.

@@ -1,4 +1,4 @@
-import { el, update } from "./ui.js";
+import { borrowed, el, enable, update } from "./ui.js";
 
 const MOST = 9; // one digit, so that every step stays legible
 const TRAITS = { q: "q", kT: "k" }; // the tables whose numbers may be changed, and where they stand
@@ -25,7 +25,7 @@ export function changer(model, chosen) {
   const root = el("div", { class: "hydra-buttons hydra-change", role: "group" }, less, more);
   const key = (event) => {
     const step = STEP_OF[event.key];
-    if (!step || !place()) return;
+    if (!step || !place() || borrowed(event)) return;
     event.preventDefault();
     add(step);
   };
@@ -34,8 +34,8 @@ export function changer(model, chosen) {
     root.setAttribute("aria-label", `change ${label}`);
     root.hidden = !at;
     const number = at ? model.get(at.trait)[at.row][at.column] : 0;
-    less.disabled = number <= -MOST;
-    more.disabled = number >= MOST;
+    enable(less, number > -MOST); // beyond, a press changes nothing
+    enable(more, number < MOST);
     reset.classList.toggle("hydra-away", Object.entries(given).every(([trait, own]) =>
       JSON.stringify(own) === JSON.stringify(model.get(trait))));
   };

@@ -203,7 +203,8 @@ function python(step, temperature, d, mask) {
 }
 
 /** A row times a column, written out. */
-const termByTerm = (row, column) => row.map((x, n) => `${number(x)} × ${number(column[n])}`).join(" + ");
+const factor = (x) => (x < 0 ? `(${number(x)})` : number(x));
+const termByTerm = (row, column) => row.map((x, n) => `${factor(x)} × ${factor(column[n])}`).join(" + ");
 
 /** The arithmetic of one number, and the cells it is made of (of a given one: those it enters). */
 function explain({ name, i, j }, steps, mask, divisor, { at, row, column, output, query, key }) {

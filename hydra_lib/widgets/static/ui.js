@@ -173,6 +173,9 @@ export function columnHeads({ root }, corner, heads) {
     (head === "" ? el("td") : el("th", { scope: "col" }, head))))));
 }
 
+/** Whether a key is the browser's or the system's own: a page back, the end of the page, a larger type. */
+export const borrowed = (event) => event.altKey || event.ctrlKey || event.metaKey;
+
 const STEPS_OF_KEY = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /** The nearest button of the next line up or down, where a page has broken a row into lines. */
@@ -198,7 +201,7 @@ export function roving(rows) {
     button.addEventListener("keydown", (event) => {
       const step = STEPS_OF_KEY[event.key];
       const end = { Home: row[0], End: row.at(-1) }[event.key];
-      if (!step && !end) return;
+      if (borrowed(event) || (!step && !end)) return;
       event.preventDefault();
       event.stopPropagation();
       const next = end ?? (rows.length === 1 && step[0] ? beyond(button, row, step[0]) : rows[i + step[0]]?.[j + step[1]]);
@@ -258,6 +261,9 @@ export function follow(model, names, draw) {
     for (const name of names) model.off(`change:${name}`, later);
   };
 }
+
+/** Whether a button acts. `disabled` would take the focus from under a key: what it calls must ask by itself. */
+export const enable = (button, on) => button.setAttribute("aria-disabled", !on);
 
 /** Change traits and tell everyone who shares the model. */
 export function update(model, changes) {

@@ -5,7 +5,7 @@ import { fits } from "./limits.js";
 import { GpuError, openGpu, withoutGpu } from "./gpu.js";
 import { browserOf, isResult, linesOf, measure, MEASURES, nameOf, recordOf } from "./your_gpu.js";
 import { memoryText, percent, place, select, speedText, three, TIME, timeText, unitFor, view } from "./records.js";
-import { checkbox, choice, columnHeads, el, follow, say, slider, svg, table, update } from "./ui.js";
+import { checkbox, choice, columnHeads, el, enable, follow, say, slider, svg, table, update } from "./ui.js";
 
 const LABELS = { T: "Length T", head_dim: "head_dim", n: "Side n", budget: "Seconds" };
 const SHOWN = { attention: ["T", "h", "head_dim"], matmul: ["n"], sweep: ["h", "head_dim"] };
@@ -30,7 +30,7 @@ function render({ model, el: root }) {
     [key, checkbox(label, (on) => update(model, { [key]: on }))]));
   const about = el("p", { class: "hydra-note hydra-apart" });
   const go = el("button", { type: "button", onclick: () => start() }, "Run");
-  const halt = el("button", { type: "button", disabled: true, onclick: () => stop("you stopped it") }, "Stop");
+  const halt = el("button", { type: "button", "aria-disabled": "true", onclick: () => stop("you stopped it") }, "Stop");
   const bar = el("progress", { max: 1, value: 0, "aria-label": "progress of the run" });
   const told = el("p", { class: "hydra-summary", role: "status" });
   const results = el("div", { class: "hydra-results hydra-rungs" });
@@ -54,6 +54,7 @@ function render({ model, el: root }) {
     results, el("div", { class: "hydra-panels" }, times.root, roof.root), json,
   );
 
+  const runs = (on) => [[go, !on], [halt, on]].forEach(([button, acts]) => enable(button, acts));
   let running = null; // what a run in progress has found, line by line
   let ending = ""; // how the last one ended, if not well
   const stop = (reason) => {
@@ -75,7 +76,8 @@ function render({ model, el: root }) {
   async function start() {
     if (running) return;
     running = { task: task(), states: [], stopped: null };
-    [go.disabled, halt.disabled, ending] = [true, false, ""];
+    ending = "";
+    runs(true);
     say(copying, "Copy");
     say(told, "Running.");
     update(model, { result: {} });
@@ -121,7 +123,8 @@ function render({ model, el: root }) {
     } finally {
       gpu?.device.destroy();
       running = null;
-      [go.disabled, halt.disabled, bar.value] = [false, true, 0];
+      bar.value = 0;
+      runs(false);
       draw();
     }
   }
@@ -284,7 +287,7 @@ function resultText(lines, { task, rows, missing }) {
     const [reference] = rows.find(([k]) => !lines[k].loops && lines[k].dtype === dtype && lines[k].sizes.T === sizes.T);
     parts.push(`“${nameOf(lines[i])}” is ${three(ratio)} × as fast as “${lines[reference].kernel}” (paired, ± ${percent(spread)}).`);
   }
-  if (missing.length) parts.push(`Not timed: ${missing.length}.`);
+  if (missing.length) parts.push(`Not timed: ${missing.length} of ${lines.length}.`);
   return parts.join(" ");
 }
 

@@ -3,7 +3,7 @@ import { ATTENTION_NAMES, attentionPlan } from "./kernels.js";
 import { randomNumbers } from "./loops.js";
 import { percent, three, timeText } from "./records.js";
 import { callsFor, paired, quantiles, sample } from "./sampling.js";
-import { el, follow, say, update } from "./ui.js";
+import { el, enable, follow, say, update } from "./ui.js";
 import { GIVEN, judged, kernelWith, missingBarriers, OWN_LOOP, TRIAL, trialInputs } from "./your_kernel.js";
 
 const seconds = () => performance.now() / 1000;
@@ -43,6 +43,8 @@ async function beside(gpu, loop) {
   }
 }
 
+const UNCHECKED = "Nothing has been checked yet.";
+
 function render({ model, el: root }) {
   const text = el("textarea", {
     rows: 22, spellcheck: "false", autocapitalize: "off", autocomplete: "off", "data-lm-suppress-shortcuts": "true",
@@ -50,7 +52,7 @@ function render({ model, el: root }) {
   });
   const go = el("button", { type: "button", onclick: () => start() }, "Check and time");
   const again = el("button", { type: "button", onclick: () => update(model, { code: "" }) }, "Begin again");
-  const told = el("p", { class: "hydra-summary", role: "status" }, "Nothing has been checked yet.");
+  const told = el("p", { class: "hydra-summary", role: "status" }, UNCHECKED);
   const list = el("ul", { class: "hydra-problems" });
   root.classList.add("hydra");
   root.append(
@@ -62,9 +64,14 @@ function render({ model, el: root }) {
     list.replaceChildren(...problems.map((problem) => el("li", {}, problem)));
   };
 
+  let running = false;
+  let checked = null; // the loop that the verdict is about
   async function start() {
-    go.disabled = true;
+    if (running) return;
+    running = true;
+    enable(go, false);
     const loop = text.value;
+    checked = loop;
     update(model, { code: loop === GIVEN ? "" : loop });
     tell("Being checked …");
     const problems = missingBarriers(loop);
@@ -90,12 +97,17 @@ function render({ model, el: root }) {
       else tell(error.message, problems);
     } finally {
       gpu?.device.destroy();
-      go.disabled = false;
+      running = false;
+      enable(go, true);
     }
   }
 
   return follow(model, ["code"], () => {
     text.value = model.get("code") || GIVEN;
+    if (checked !== null && text.value !== checked) {
+      checked = null;
+      tell(UNCHECKED);
+    }
   });
 }
 
