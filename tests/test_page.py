@@ -188,6 +188,10 @@ MOVED = """async () => {
             one.click();
             await note();
         }
+        for (const row of widget.querySelectorAll(".hydra-results tbody button")) {
+            row.click();
+            await note();
+        }
         const more = Math.max(...heights) - Math.min(...heights);
         if (more > 0) grown.push(`${widget.dataset.ready} by ${more}`);
     }

@@ -340,6 +340,27 @@ def test_a_widget_draws_once_a_frame_and_not_after_its_end(chromium):
 
 
 @browser
+def test_keys_of_the_browser_are_left_to_it(widget_page):
+    """A page back, the end of the page: on a word, on a pot, on a number that may be changed."""
+    page = widget_page(SentenceWidget(controls=["rule", "parts"]), EVERY["trace"]())
+    page.evaluate(
+        """() => {
+            window.taken = [];
+            addEventListener("keydown", (event) => taken.push(event.defaultPrevented));
+        }"""
+    )
+    number = page.locator("[data-ready=trace] table button").first
+    word = page.locator(".hydra-words button").nth(4)  # the one that is chosen already
+    for one in (word, page.get_by_label("parts of cat"), number):
+        one.focus()
+        for key in ("Alt+ArrowLeft", "Control+End", "Meta+ArrowUp", "Control++"):
+            page.keyboard.press(key)
+        expect(one).to_be_focused()
+    assert page.evaluate("taken") == [False] * 24  # each with the key that is held beside it
+    assert "#" not in page.url
+
+
+@browser
 def test_a_link_followed_just_after_a_change_is_kept(widget_page):
     """The page is busy until both are due, so that writing comes before the link is read."""
     page = widget_page(TemperatureWidget([3, 1, 0.5, 0, -1]))

@@ -224,6 +224,8 @@ def test_a_cell_is_lit_in_both_results(widget_page):
     toggles.nth(0).focus()
     press(page, "ArrowDown", "ArrowRight")
     assert page.evaluate(lit) == [[7], [7]]
+    press(page, "Tab")
+    assert page.evaluate(lit) == [[], []]
 
 
 @browser

@@ -120,7 +120,10 @@ def test_without_a_device(widget_page):
     expect(page.locator(".hydra code")).to_have_text(waited)
     page.evaluate("() => Object.defineProperty(navigator, 'gpu', {value: undefined})")
     page.get_by_label("wait before the clock starts").check()
-    page.get_by_role("button", name="Run").click()
+    go = page.get_by_role("button", name="Run")
+    go.press("Enter")
     expect(page.locator(".hydra-summary")).to_contain_text("Nothing was timed. This browser has no")
+    expect(go).to_be_enabled()
+    expect(go).to_be_focused()
     page.set_viewport_size({"width": 360, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -868,6 +868,20 @@ def test_a_finger_that_slides_points_at_each_word(widget_page):
 
 
 @browser
+def test_a_finger_that_scrolls_points_at_nothing(widget_page):
+    page = widget_page(SentenceWidget(), width=360)
+    page.evaluate("document.body.style.paddingBottom = '900px'")
+    lit = page.locator("[aria-pressed=true], .hydra-on, .hydra-chosen, .hydra-source, strong")
+    before = lit.all_text_contents()
+    word, cell = page.locator(".hydra-words button").nth(1), page.locator("tbody tr").nth(5)
+    for touched in (word, cell):
+        x, y = middle(touched)
+        assert swipe(page, (x, y), (x, y - 60)) > 0
+        assert lit.all_text_contents() == before
+        page.evaluate("scrollTo(0, 0)")
+
+
+@browser
 def test_a_name_stands_inside_the_plane_and_beside_its_arrow(widget_page):
     page = widget_page(SentenceWidget(controls=["arrows"]))
     plane, name = (

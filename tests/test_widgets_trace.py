@@ -435,11 +435,13 @@ def test_a_number_of_q_and_k_is_changed_and_all_of_it_taken_back(widget_page):
     page.reload()
     page.wait_for_selector("[data-ready=trace]")
     expect_tables(page, MASK, None, "√2", q, k)
+    more.focus()
     while more.is_enabled():
-        more.click()
+        press(page, "Enter")
         k[0][1] = min(9, k[0][1] + 1)
-        drawn(page)
     assert k[0][1] == 9
+    press(page, "Enter")  # there is no more, and the key still stands on it
+    expect(more).to_be_focused()
     expect_tables(page, MASK, None, "√2", q, k)
     while less.is_enabled():
         less.click()
@@ -449,11 +451,12 @@ def test_a_number_of_q_and_k_is_changed_and_all_of_it_taken_back(widget_page):
     expect_tables(page, MASK, None, "√2", q, k)
     table_of(page, "output").locator("button").first.click()
     expect(more).to_be_hidden()
-    reset.click()
+    reset.press("Enter")
     expect_tables(page, MASK, None, "√2")
     expect(reset).to_be_hidden()
+    expect(page.get_by_role("button", name="begin again")).to_be_focused()
     table_of(page, "q").locator("button").nth(2).focus()
-    press(page, "+", "+", "-", "a")  # on the number itself
+    press(page, "+", "+", "-", "a", "Control++", "Meta+-", "Alt+ArrowRight")  # on the number itself
     q, k = [list(row) for row in Q], [list(row) for row in K]
     q[1][0] += 1
     expect_tables(page, MASK, None, "√2", q, k)

@@ -327,7 +327,11 @@ def record_of(result):
 def test_without_a_device_the_loops_run(widget_page, gpu, words):
     page = widget_page(YourGpuWidget(**SMALL))
     page.evaluate(f"() => Object.defineProperty(navigator, 'gpu', {{value: {gpu}}})")
-    run(page)
+    page.get_by_role("button", name="Run").press("Enter")
+    expect(page.get_by_role("button", name="Stop")).to_be_enabled()
+    ended(page)
+    expect(page.get_by_role("button", name="Run")).to_be_focused()
+    expect(page.get_by_role("button", name="Stop")).to_be_disabled()
     expect_rungs(page, [True] * 3 + ["Left out: it needs WebGPU."] * 3)
     assert words in told(page)
     record = json.loads(page.locator("textarea").input_value())

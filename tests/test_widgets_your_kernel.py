@@ -64,8 +64,9 @@ def test_every_known_mistake_is_told_from_the_others():
 
 def check(page, code):
     page.get_by_label("The inner loop").fill(code)
-    page.get_by_role("button", name="Check and time").click()
+    page.get_by_role("button", name="Check and time").press("Enter")
     expect(page.get_by_role("button", name="Check and time")).to_be_enabled(timeout=60_000)
+    expect(page.get_by_role("button", name="Check and time")).to_be_focused()
     return page.locator(".hydra-summary").inner_text(), page.locator("li").all_inner_texts()
 
 
@@ -105,6 +106,8 @@ def test_loops_on_a_device(gpu_page):
     page.wait_for_url("**#your_kernel.code=*")
     page.get_by_role("button", name="Begin again").click()
     expect(page.get_by_label("The inner loop")).to_have_value(GIVEN)
+    expect(page.locator(".hydra-summary")).to_have_text("Nothing has been checked yet.")
+    expect(page.locator("li")).to_have_count(0)
 
 
 @browser

@@ -45,7 +45,7 @@ function render({ model, el: root }) {
   const drawing = svg("g");
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, drawing, handle);
   const figure = el("figure", { class: "hydra-figure hydra-plot" }, chart.root, picture, caption);
-  const summary = el("p", { class: "hydra-summary", role: "status" });
+  const summary = el("p", { class: "hydra-summary", style: "--narrow:6", role: "status" });
   root.classList.add("hydra", "hydra-measured");
   root.append(
     el("div", { class: "hydra-controls" }, ...OF_ROWS.map((key) => controls[key].root)),

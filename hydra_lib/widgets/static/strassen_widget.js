@@ -142,12 +142,11 @@ function board(at, { point, press, pressed }) {
   made.root.classList.add("hydra-board");
   const buttons = made.cells.map((row, a) => row.map((cell, b) => {
     let held; // since before this press, which then lets it go
-    const hold = () => { held = pressed({ at, a, b }); };
     const button = el("button", {
       type: "button",
-      onpointerdown: hold,
-      onkeydown: hold,
-      onclick: () => press(held ? undefined : { at, a, b }),
+      onpointerdown: () => { held = pressed({ at, a, b }); },
+      // A key has brought the focus, which presses: what it shows stays.
+      onclick: ({ detail }) => press(detail > 0 && held ? undefined : { at, a, b }),
       onfocus: () => press({ at, a, b }),
       onpointerenter: ({ pointerType }) => pointerType !== "touch" && point({ at, a, b }),
       onpointerleave: () => point(undefined),

@@ -109,6 +109,7 @@ function render({ model, el: root }) {
   const change = changer(model, () => parse(model.get("cell")));
   const panels = el("div", { class: "hydra-panels" }, ...tables.map((t) => t.root));
   panels.addEventListener("keydown", change.key);
+  change.reset.addEventListener("click", () => next.focus()); // it goes, and would take the focus along
   root.classList.add("hydra");
   root.append(el("div", { class: "hydra-groups" }, steps.root, next, change.reset),
     drawing ? el("div", { class: "hydra-traced" }, drawing.root, panels) : panels,
