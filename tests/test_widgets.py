@@ -214,6 +214,7 @@ def test_a_bundle_is_one_module(name):
     text = bundle(name)
     assert not re.search(r"^import ", text, re.MULTILINE)
     assert len(re.findall(r"^export ", text, re.MULTILINE)) == 1
+    assert not re.search(r"^/\*\*", text, re.MULTILINE)
 
 
 def test_classes_are_those_of_the_style():
