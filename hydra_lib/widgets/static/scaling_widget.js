@@ -45,18 +45,14 @@ function render({ model, el: root }) {
   let drawn;
   let many;
   let few;
-  // A wide score takes many draws: once the widget is in sight, they are made while nothing else is done,
-  // a few at a time, since a hand may come at any moment.
+  // A wide score takes many draws: once the page has nothing else to do they are made, a few at a time, since a hand
+  // may come at any moment; what it does is heard before the next few.
   const most = sizes.at(-1);
-  const ahead = () => window.requestIdleCallback?.((idle) => {
+  const ahead = () => setTimeout(() => {
     const until = performance.now() + PAUSE;
-    if (!many.ahead(most, () => idle.timeRemaining() > 1 && performance.now() < until)) ahead();
+    if (!many.ahead(most, () => performance.now() < until)) ahead();
   });
-  new IntersectionObserver((places, self) => {
-    if (!places.some(({ isIntersecting }) => isIntersecting)) return;
-    self.disconnect();
-    ahead();
-  }).observe(root);
+  (window.requestIdleCallback ?? setTimeout)(ahead);
   return follow(model, ["d_k", "sigma", "mu_q", "mu_k", "seed"], () => {
     const seed = model.get("seed");
     if (seed !== drawn) {
