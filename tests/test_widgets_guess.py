@@ -291,6 +291,7 @@ def test_a_kernel_that_was_not_run_says_so(widget_page):
 def test_a_tap_guesses_where_it_is_and_a_press_on_a_name_does_not(widget_page):
     page = widget_page(made(), width=360)
     page.get_by_text("loops", exact=True).click()
+    drawn(page)
     expect_rows(page, ("?", ""), ("?", ""))
     finger = page.context.new_cdp_session(page)
     finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
@@ -300,6 +301,7 @@ def test_a_tap_guesses_where_it_is_and_a_press_on_a_name_does_not(widget_page):
         finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     expect_rows(page, ("100 ×", ""), ("?", ""))
     page.get_by_text("fused", exact=True).click()
+    drawn(page)
     expect_rows(page, ("100 ×", ""), ("?", ""))
 
 

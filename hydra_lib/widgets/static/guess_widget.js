@@ -39,11 +39,12 @@ function render({ model, el: root }) {
       onpointercancel: () => { before = undefined; },
       // A press on a mark that stays says that it belongs there. Of a finger's presses only those on the mark are the
       // input's own: one elsewhere on the track is handed on by the label, as is one on the name, which is no guess.
-      onclick: ({ clientX }) => {
+      onclick: ({ clientX, clientY }) => {
         const pressed = before;
         before = undefined;
-        const { left, width } = input.getBoundingClientRect();
-        if (pressed === undefined ? clientX < left || clientX > left + width : input.value !== pressed) return;
+        const { left, right, top, bottom, width } = input.getBoundingClientRect();
+        const within = clientX >= left && clientX <= right && clientY >= top && clientY <= bottom;
+        if (pressed === undefined ? !within : input.value !== pressed) return;
         if (pressed === undefined) input.value = low + (high - low) * ((clientX - left - THUMB / 2) / (width - THUMB));
         guess();
       },
