@@ -340,6 +340,9 @@ def test_parts_by_keyboard(widget_page):
     )
     page.get_by_label("yours: drag a value").check()
     expect_parts(page, 4, 9, 2, 4, 4, 4, 4)  # they were kept
+    expect(pot(page, "cat")).to_have_attribute("aria-valuetext", "9")
+    page.get_by_label("running mean").check()
+    expect(pot(page, "cat")).to_have_attribute("aria-valuetext", "9, not in use")
 
 
 @browser

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from hydra_lib.widgets import YourKernelWidget
-from tests.conftest import follow, in_javascript, numbers
+from tests.conftest import drawn, follow, in_javascript, numbers
 
 browser = pytest.mark.browser
 LOOP, GIVEN = numbers(in_javascript("your_kernel.js", "[m.OWN_LOOP, m.GIVEN]", [0]))[0]
@@ -108,6 +108,23 @@ def test_loops_on_a_device(gpu_page):
     expect(page.get_by_label("The inner loop")).to_have_value(GIVEN)
     expect(page.locator(".hydra-summary")).to_have_text("Nothing has been checked yet.")
     expect(page.locator("li")).to_have_count(0)
+    # Nor is a verdict told that comes when the loop is another one by then.
+    page.evaluate(
+        """() => {
+            const ask = GPU.prototype.requestAdapter;
+            GPU.prototype.requestAdapter = async function (...how) {
+                await new Promise((done) => { window.answer = done; });
+                return ask.apply(this, how);
+            };
+        }"""
+    )
+    page.get_by_label("The inner loop").fill(broken)
+    page.get_by_role("button", name="Check and time").press("Enter")
+    page.get_by_role("button", name="Begin again").press("Enter")
+    drawn(page)
+    page.evaluate("answer()")
+    expect(page.get_by_role("button", name="Check and time")).to_be_enabled()
+    expect(page.locator(".hydra-summary")).to_have_text("Nothing has been checked yet.")
 
 
 @browser

@@ -121,7 +121,7 @@ function render({ model, el: root }) {
   // What was passed on the way through the table is not what was chosen.
   for (const part of [root, matrix.root]) leaving(part, () => point(null, null));
   // A finger that turned out to scroll the page has pointed at nothing. Its touch begins here, then at what it touches.
-  let before;
+  let before = [pointed, lit];
   root.addEventListener("pointerenter", () => { before = [pointed, lit]; });
   root.addEventListener("pointercancel", () => point(...before));
   // Elsewhere nothing is pointed at; what is turned, too, is the query of the chosen word.

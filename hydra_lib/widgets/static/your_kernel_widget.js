@@ -74,6 +74,8 @@ function render({ model, el: root }) {
     checked = loop;
     update(model, { code: loop === GIVEN ? "" : loop });
     tell("Being checked …");
+    // Of a loop that was changed meanwhile nothing is said.
+    const judge = (...verdict) => checked === loop && tell(...verdict);
     const problems = missingBarriers(loop);
     let gpu = null;
     try {
@@ -81,20 +83,20 @@ function render({ model, el: root }) {
       const ready = await prepared(gpu, loop, { ...TRIAL, h: 1 }, trialInputs());
       const { right, error, words } = judged(await read(gpu, ready));
       ready.destroy();
-      if (!right) tell("Not right yet.", [...problems, words]);
-      else if (problems.length) tell("The numbers are right on this device, by luck.", problems);
+      if (!right) judge("Not right yet.", [...problems, words]);
+      else if (problems.length) judge("The numbers are right on this device, by luck.", problems);
       else {
-        tell(`Right: every row to ${three(error)}. Being timed beside the book's …`);
+        judge(`Right: every row to ${three(error)}. Being timed beside the book's …`);
         const timed = await beside(gpu, loop);
-        tell(`Right: every row to ${three(error)}. ${timed}`);
+        judge(`Right: every row to ${three(error)}. ${timed}`);
       }
     } catch (error) {
       if (!(error instanceof GpuError)) {
-        tell("The check failed.", [error.message]);
+        judge("The check failed.", [error.message]);
         throw error;
       }
-      if (error instanceof CompileError) tell("It does not compile.", error.messages.map(({ line, text: words }) => lineText(line, words, loop)));
-      else tell(error.message, problems);
+      if (error instanceof CompileError) judge("It does not compile.", error.messages.map(({ line, text: words }) => lineText(line, words, loop)));
+      else judge(error.message, problems);
     } finally {
       gpu?.device.destroy();
       running = false;
