@@ -69,7 +69,7 @@ def multiplications():
 
 
 @function(
-    [(1e11, 1e9), (3e10, 2e9)],
+    [(1e11, 1e9), (3e10, 2e9), (5e10, 2e10)],
     mistakes=[
         (lambda p, q: 15 * p / q + 1, "one less: the question is where both take equally long"),
         (lambda p, q: 18 * p / q, "18 additions are Strassen's form; Winograd's has 15"),

@@ -285,7 +285,7 @@ def tile_mask(first_row, first_column, rows, columns, length):
 def _two_tiles() -> list[tuple]:
     generator = torch.Generator().manual_seed(10)
     cases = []
-    for both, second in ((0.0, 0.0), (0.0, 9.0), (0.0, -9.0), (800.0, 0.0)):
+    for both, second in ((0.0, 0.0), (0.0, 9.0), (0.0, -9.0), (800.0, 0.0), (-800.0, 0.0)):
         s = both + torch.randn(2, 6, generator=generator, dtype=torch.float64)
         s[1] += second
         v = torch.randn(2, 6, 3, generator=generator, dtype=torch.float64)
@@ -382,6 +382,10 @@ merged_parts = _joined(max)
         (
             _joined(lambda m1, m2: (m1 + m2) / 2),
             "the maximum of both tiles is the larger of the two, not the mean",
+        ),
+        (
+            _joined(lambda m1, m2: max(m1, m2, torch.zeros_like(m1))),
+            "the scores of both tiles may be far below 0: take the larger maximum, whatever it is",
         ),
         (_joined(lambda m1, m2: m1), "the first tile's maximum is kept: take the larger"),
         (_joined(lambda m1, m2: m2), "the second tile's maximum is kept: take the larger"),
