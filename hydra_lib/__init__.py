@@ -8,6 +8,9 @@ examined), ``matmul`` (Strassen), ``timing``, ``kernels`` (Triton), ``parallel``
 The core takes torch tensors and gives torch tensors of the same dtype and device; a list or a NumPy
 array is refused with a sentence, never converted. Plain numbers may be Python's or NumPy's. Bad
 input is a TypeError or ValueError that names the argument, what was expected and what came.
+
+Under ``torch.autocast`` matrix products are taken in its 16 bits, here as everywhere in torch: what
+is said of dtypes and errors holds outside of it.
 """
 
 from importlib import import_module

@@ -27,8 +27,8 @@ def running_sum(length: int) -> Float[torch.Tensor, "T T"]:
 
     ``w[i, j] = 1 if j ≤ i else 0``, for T = ``length`` positions.
 
-    Raises ValueError when ``length`` is not a positive integer. Cost: T² numbers; the product with
-    (T, d) values takes T²·d multiplications where ``cumsum`` takes T·d additions.
+    Raises ValueError when ``length`` is not a positive integer, or T² above 2³¹. Cost: T² numbers;
+    the product with (T, d) values takes T²·d multiplications where ``cumsum`` takes T·d additions.
 
     >>> running_sum(3)
     tensor([[1., 0., 0.],
@@ -43,7 +43,7 @@ def running_mean(length: int) -> Float[torch.Tensor, "T T"]:
 
     ``w[i, j] = 1 / (i + 1) if j ≤ i else 0``, for T = ``length`` positions counted from 0.
 
-    Raises ValueError when ``length`` is not a positive integer. Cost: T² numbers.
+    Raises ValueError when ``length`` is not a positive integer, or T² above 2³¹. Cost: T² numbers.
 
     >>> running_mean(2)
     tensor([[1.0000, 0.0000],
@@ -57,7 +57,8 @@ def window_mean(length: int, width: int) -> Float[torch.Tensor, "T T"]:
 
     ``w[i, j] = 1 / min(width, i + 1) if i − width < j ≤ i else 0``, for T = ``length`` positions.
 
-    Raises ValueError when either number is not a positive integer. Cost: T² numbers.
+    Raises ValueError when either number is not a positive integer, or T² above 2³¹. Cost: T²
+    numbers.
 
     >>> window_mean(3, 2)
     tensor([[1.0000, 0.0000, 0.0000],
@@ -74,8 +75,8 @@ def decay(length: int, rate: float | int) -> Float[torch.Tensor, "T T"]:
     ``w[i, j] = rate^(i − j) / Σ_k rate^(i − k)`` over j, k ≤ i. Rate 1 is the running mean; rate 0
     keeps only the newest value.
 
-    Raises TypeError for a rate that is no number, ValueError unless 0 ≤ rate ≤ 1 and ``length`` is
-    a positive integer. Cost: T² numbers.
+    Raises TypeError for a rate that is no number, ValueError unless 0 ≤ rate ≤ 1, ``length`` is a
+    positive integer and T² at most 2³¹. Cost: T² numbers.
 
     >>> decay(3, 0.5)[2] * 7
     tensor([1., 2., 4.])

@@ -63,8 +63,7 @@ def scaled_dot_product_attention(
     ValueError for other shapes, an axis of length 0, more than one device or none (meta), a mask
     that does not broadcast, τ < 0 or NaN, and scores that are NaN or overflow. Error: with A_i
     the row's largest ``Σ_c |q_ic k_jc| / τ``, within ``4 ε (1 + A_i) Σ_j P_ij |v_j|``, for ε that
-    of the dtype the sums are taken in; and at most twice that of torch's own function in the same
-    dtype.
+    of the dtype the sums are taken in; in 16 bits at most twice that of torch's own function.
     Cost for each batch entry: 2·Tq·Tk·(d_k + d_v) FLOPs, one exponential a score, Tq·Tk numbers.
     Source: Vaswani et al. (2017), *Attention Is All You Need*, section 3.2.1.
 

@@ -67,12 +67,12 @@ def attention_backward(
     pass. Each gradient has the shape of its tensor: broadcast axes are summed. 16-bit types are
     computed in float32, and every step is rounded once.
 
-    Raises as :func:`hydra_lib.attention.trace`, TypeError for a ``grad_output`` of another dtype,
-    ValueError for another shape or device and for τ = 0, where the output jumps. Error: with
-    ``D_ij = Σ_c |dO_ic v_jc|``, and ε and A_i as there, within
-    ``8 ε (1 + A_i) P_ij (D_ij + Σ_m P_im D_im)`` for dS_ij; at most twice that of torch's own
-    gradient in the same dtype. Cost: :func:`backward_flops` after one forward pass; 3·Tq·Tk
-    numbers. Source: Dao et al. (2022), *FlashAttention*, appendix B.2.
+    Raises as :func:`hydra_lib.attention.scaled_dot_product_attention`, TypeError for a
+    ``grad_output`` of another dtype, ValueError for another shape or device and for τ = 0, where
+    the output jumps. Error: with ``D_ij = Σ_c |dO_ic v_jc|``, and ε and A_i as there, within
+    ``8 ε (1 + A_i) P_ij (D_ij + Σ_m P_im D_im)`` for dS_ij; in 16 bits at most twice that of
+    torch's own gradient. Cost: :func:`backward_flops` after one forward pass; 3·Tq·Tk numbers.
+    Source: Dao et al. (2022), *FlashAttention*, appendix B.2.
 
     >>> attention_backward(torch.ones(2, 3), torch.ones(5, 3), torch.ones(5, 7), torch.ones(2, 7))
     weights       (2, 5)

@@ -223,11 +223,10 @@ def _check_tau(tau: object, s: torch.Tensor) -> torch.Tensor:
                 f"tau must broadcast to scores {tuple(s.shape)}, got shape {tuple(tau.shape)}"
             )
     else:
-        tau = float(_checks.number("tau", tau))
-    tau = torch.as_tensor(tau, dtype=s.dtype, device=s.device)
-    if (tau.isnan() | (tau < 0)).any():
+        tau = torch.tensor(float(_checks.number("tau", tau)), dtype=torch.float64)
+    if (tau.isnan() | (tau < 0)).any():  # before it is rounded: −1e-50 is −0 in float32
         raise ValueError(f"tau must lie in [0, ∞], got {tau.min().item()}")
-    return tau
+    return tau.to(s)
 
 
 def _reduced(s: torch.Tensor, tau: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

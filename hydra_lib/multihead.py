@@ -65,12 +65,15 @@ class MultiHeadAttention(nn.Module):
 
     One rule for masks: boolean, True = may attend, with the axes of the inputs, (…, Tq, Tk), and
     valid for every head; or with one axis more, (…, h, Tq, Tk), a mask for each head. Leading axes
-    may be left out or have length 1. ``causal`` forbids what comes later, needs Tq = Tk, and stores
-    no mask; with a mask, both hold. A position that may attend to nothing gets zeros before W_o.
+    may have length 1, and be left out of a mask for every head. ``causal`` forbids what comes
+    later, needs Tq = Tk, and stores no mask; with a mask, both hold. A position that may attend to
+    nothing gets zeros before W_o.
 
-    Raises TypeError for a ``config`` that is no HeadConfig, inputs that are not tensors of the
-    weights' dtype (under autocast, of any floating one) or a mask that is not boolean; ValueError
-    for other shapes, an axis of length 0, another device, a mask that does not broadcast. Cost:
+    Raises TypeError for a ``config`` that is no HeadConfig, a ``bias`` or ``generator`` that is
+    none, inputs that are not tensors of the weights' dtype (under autocast, of any floating one) or
+    a mask that is not boolean; ValueError for more than 2³¹ weights in a projection, other shapes,
+    an axis of length 0, another device, a mask that does not broadcast and, where the weights are
+    asked for, scores that are NaN or overflow. Cost:
     :meth:`hydra_lib.heads.HeadConfig.flops`. Source: Vaswani et al. (2017), section 3.2.2; initial
     weights, Glorot and Bengio (2010).
 
@@ -191,9 +194,12 @@ class MultiHeadAttention(nn.Module):
 
         Raises ValueError for what this layer does not have: other widths for keys and values,
         dropout, ``add_bias_kv``, ``add_zero_attn``; TypeError for another kind of module, and for a
-        subclass of this layer, whose steps may differ. Inputs here are always batch first.
+        subclass of that one or of this layer, whose steps may differ. Inputs here are always batch
+        first.
         """
-        _checks.instance("module", module, nn.MultiheadAttention)
+        if type(module) is not nn.MultiheadAttention:
+            kind = f"{type(module).__module__}.{type(module).__qualname__}"
+            raise TypeError(f"module must be a torch.nn.MultiheadAttention, got {kind}")
         if cls is not MultiHeadAttention:
             raise TypeError(
                 f"{cls.__name__} cannot be made from a torch.nn.MultiheadAttention: call "

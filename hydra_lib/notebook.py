@@ -42,6 +42,8 @@ def shader(name: str) -> "Markdown":
 
 def _bare(thing: Callable) -> str:
     try:
+        if not callable(thing):  # a module has a source, too
+            raise TypeError
         code = textwrap.dedent(inspect.getsource(thing))
     except (TypeError, OSError):
         got = type(thing).__name__

@@ -74,7 +74,8 @@ def dot_product_moments(
     """
     d_k, mu_q, mu_k, sigma_q, sigma_k = _check(d_k, mu_q, mu_k, sigma_q, sigma_k)
     try:
-        variance = sigma_q**2 * sigma_k**2 + mu_q**2 * sigma_k**2 + mu_k**2 * sigma_q**2
+        # Multiplied before they are squared: a square alone may be 0 or ∞ where the product is not.
+        variance = (sigma_q * sigma_k) ** 2 + (mu_q * sigma_k) ** 2 + (mu_k * sigma_q) ** 2
         moments = Moments(d_k * mu_q * mu_k, d_k * variance)
         overflow = not all(map(math.isfinite, moments))
     except OverflowError:
@@ -111,7 +112,8 @@ def sample_scores(
     torch.Size([2, 3])
     """
     rows, keys = _checks.integer("rows", rows), _checks.integer("keys", keys)
-    d_k, mu_q, mu_k, sigma_q, sigma_k = _check(d_k, mu_q, mu_k, sigma_q, sigma_k)
+    dot_product_moments(d_k, mu_q, mu_k, sigma_q, sigma_k)  # refuses bad input
+    mu_q, mu_k, sigma_q, sigma_k = map(float, (mu_q, mu_k, sigma_q, sigma_k))
     _checks.generator(generator)
     _checks.fits("rows, keys and d_k", rows, keys, d_k)
     device = generator.device
@@ -174,12 +176,12 @@ def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -
     (tensor(2.), tensor(0.5000), tensor(0.5000))
     """
     row_entropy = entropy(scores, tau)  # refuses bad input
-    if (torch.as_tensor(tau) == 0).any():
+    wide = _checks.wide(scores.dtype)  # the norms have no 16-bit version
+    if (torch.as_tensor(tau, dtype=wide) == 0).any():
         raise ValueError(
             "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian"
         )
-    # The norms have no 16-bit version.
-    J = jacobian(scores.to(torch.promote_types(scores.dtype, torch.float32)), tau)  # (..., n, n)
+    J = jacobian(scores.to(wide), tau)  # (..., n, n)
     norms = (torch.linalg.matrix_norm(J, order).to(scores.dtype) for order in ("fro", 2))
     return Saturation(row_entropy, *norms)
 

@@ -22,3 +22,10 @@ devices = pytest.mark.parametrize(
 
 def random(*shape, seed=0, dtype=torch.float32, device="cpu"):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(device, dtype)
+
+
+def negated(x):
+    """−x, of which only the sign is kept: the numbers in memory are those of x."""
+    result = torch.complex(torch.zeros_like(x), x).conj().imag
+    assert result.is_neg()
+    return result

@@ -366,6 +366,8 @@ def test_leading_axes_are_rows():
         (f64([1.0]), -0.5, ValueError, "tau must lie in [0, ∞], got -0.5"),
         (f64([[1], [2]]), f64([[1], [-0.5]]), ValueError, "tau must lie in [0, ∞], got -0.5"),
         (f64([1.0]), math.nan, ValueError, "tau must lie in [0, ∞], got nan"),
+        (torch.ones(1), -1e-50, ValueError, "tau must lie in [0, ∞], got -1e-50"),
+        (torch.ones(1), f64([-1e-50]), ValueError, "tau must lie in [0, ∞], got -1e-50"),
         ([1.0, 2.0], 1.0, TypeError, "scores must be a torch tensor, got list"),
         (
             torch.zeros(2).to_sparse(),

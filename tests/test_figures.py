@@ -8,6 +8,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from hydra_lib import masking
+from hydra_lib._checks import shown
 from hydra_lib.figures import COLORS, figure, graph, matrices, shades, themed
 from hydra_lib.notebook import shader, source
 from tests.refusal import refuses
@@ -279,6 +280,11 @@ PAIRS = (
             ValueError,
             "name must be one of attention_fused, attention_mix, attention_scores, "
             "attention_softmax, copy, matmul_blocked, matmul_naive, matmul_tiled, got '../ui'",
+        ),
+        (
+            lambda: source(masking),
+            TypeError,
+            f"things must be functions or classes written in Python, got module {shown(masking)}",
         ),
         (
             lambda: source(3),

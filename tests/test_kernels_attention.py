@@ -12,7 +12,7 @@ from hydra_lib.kernels._launch import check_age
 from hydra_lib.masking import causal_mask, padding_mask
 from hydra_lib.timing.accuracy import relative_error, tolerance_for
 from hydra_lib.timing.environment import NoCudaError
-from tests.kernels import DTYPES, devices, random
+from tests.kernels import DTYPES, devices, negated, random
 from tests.refusal import refuses
 
 pytestmark = pytest.mark.slow
@@ -171,6 +171,19 @@ def test_any_strides(device):
     right, wide = exact(q, k, v)
     ours, theirs = (torch.autograd.grad(x.sum(), y) for x, y in ((out, (q, k, v)), (right, wide)))
     for one, two in zip(ours, theirs, strict=True):
+        assert relative_error(one, two) <= 1e-5
+
+
+@devices
+def test_a_sign_kept_for_later(device):
+    q, k, v = (random(B, h, 5, 16, seed=i, device=device) for i in range(3))
+    agree(*(negated(x).requires_grad_() for x in (q, k, v)))
+    for x in (q, k, v):
+        x.requires_grad_()
+    grad = negated(random(B, h, 5, 16, seed=7, device=device))
+    ours = torch.autograd.grad(flash_attention(q, k, v), (q, k, v), grad)
+    right, wide = exact(q, k, v)
+    for one, two in zip(ours, torch.autograd.grad(right, wide, grad.double()), strict=True):
         assert relative_error(one, two) <= 1e-5
 
 

@@ -5,7 +5,7 @@ import torch
 
 from hydra_lib.kernels import tiled_matmul
 from hydra_lib.timing.accuracy import relative_error, tolerance_for
-from tests.kernels import DTYPES, devices, random
+from tests.kernels import DTYPES, devices, negated, random
 from tests.refusal import refuses
 
 # Below a tile; with a last band that is not full; on the edge of a tile; an inner size of less than
@@ -37,6 +37,8 @@ def test_any_strides(device):
     a, b = wide[:, 1].T, random(41, 71, seed=1, device=device)[:, ::3]  # (37, 41) x (41, 24)
     assert not a.is_contiguous()
     assert relative_error(tiled_matmul(a, b), a.double() @ b.double()) <= 1e-6
+    assert relative_error(tiled_matmul(negated(a), b), -a.double() @ b.double()) <= 1e-6
+    assert relative_error(tiled_matmul(b.T, negated(a.T)), -(b.T.double() @ a.T.double())) <= 1e-6
     one = random(1, 1, seed=2, device=device)
     same = one.expand(5, 7)  # every element is one number in memory
     assert relative_error(tiled_matmul(same, b[:7]), same.double() @ b[:7].double()) <= 1e-6

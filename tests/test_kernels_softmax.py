@@ -9,7 +9,7 @@ from hydra_lib.boltzmann import probabilities
 from hydra_lib.kernels import online_softmax
 from hydra_lib.kernels.softmax import LONGEST
 from hydra_lib.timing.accuracy import relative_error, tolerance_for
-from tests.kernels import DTYPES, devices, random
+from tests.kernels import DTYPES, devices, negated, random
 from tests.refusal import refuses
 
 pytestmark = pytest.mark.slow
@@ -82,7 +82,9 @@ def test_scores_further_apart_than_float32_reaches(device, n):
 @devices
 def test_any_strides(device):
     s = random(17, 3, 5, device=device)
-    for view in (s.permute(1, 2, 0), s.permute(2, 1, 0), s[::2, 1].T, s[0, 0].expand(4, 5)):
+    views = [s.permute(1, 2, 0), s.permute(2, 1, 0), s[::2, 1].T, s[0, 0].expand(4, 5)]
+    views.append(negated(s))
+    for view in views:
         assert relative_error(online_softmax(view), probabilities(view.double())) <= 1e-6
 
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.ao.nn import quantizable
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -429,7 +430,13 @@ def test_the_global_generator_is_the_default():
         (
             lambda: MultiHeadAttention.from_torch(nn.Linear(4, 4)),
             TypeError,
-            "module must be a MultiheadAttention, got Linear",
+            "module must be a torch.nn.MultiheadAttention, got torch.nn.modules.linear.Linear",
+        ),
+        (
+            lambda: MultiHeadAttention.from_torch(quantizable.MultiheadAttention(8, 2)),
+            TypeError,
+            "module must be a torch.nn.MultiheadAttention, got "
+            "torch.ao.nn.quantizable.modules.activation.MultiheadAttention",
         ),
         (
             lambda: make().split(random(5, 42), random(5, 42), random(5, 42)),

@@ -3,6 +3,7 @@
 import math
 import sys
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -24,7 +25,7 @@ from hydra_lib.parallel import (
     seconds,
     shard_heads,
 )
-from tests.refusal import refuses
+from tests.refusal import refuses, unhooked
 
 B, T = 3, 5
 
@@ -120,6 +121,10 @@ def test_seconds():
     assert found == Seconds(4.0, 2.0 + 2.0)
     assert (found.total, found.share) == (8.0, 0.5)
     assert seconds(Cost(8.0, 0.0, 0), 2.0, 1.0).share == 0
+    # In half precision neither 10¹² nor the quotient is a number.
+    with unhooked():
+        found = seconds(Cost(1e12, 80.0, 2), np.float16(1000), np.float16(40))
+    assert found == Seconds(1e9, 2.0)
 
 
 def test_refused():

@@ -102,6 +102,14 @@ def test_any_split_of_the_keys_in_any_order(data):
     torch.testing.assert_close(found, scaled_dot_product_attention(q, k, v, mask))
 
 
+def test_values_may_have_leading_axes_of_their_own():
+    q, k, v = (x[0] for x in inputs())
+    v = torch.stack([v, 2 * v, -v])
+    first, second = (partial_softmax(q, k[cut], v[:, cut]) for cut in (slice(4), slice(4, None)))
+    found = attention_of(merge(merge(first, identity(first)), second))
+    torch.testing.assert_close(found, scaled_dot_product_attention(q, k, v))
+
+
 def test_a_row_forbidden_in_one_part_and_a_row_forbidden_in_all():
     q, k, v = inputs()
     mask = torch.ones(Tq, Tk).bool()

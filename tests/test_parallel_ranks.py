@@ -146,6 +146,8 @@ def test_an_error_is_told_in_the_words_of_the_rank_that_was_first():
     assert last == "ValueError: the second rank has had enough"
     with refuses(RankFailedError, "rank 1 of 2 ended with exit code 3"):
         run(parallel_jobs.leaves, 2)
+    with pytest.raises(RankFailedError, match=r"rank 1 of 2 failed:(.|\n)*SystemExit: 0$"):
+        run(parallel_jobs.says_good_bye, 2)
 
 
 @pytest.mark.slow
@@ -246,8 +248,10 @@ def test_heads_that_the_ranks_do_not_divide_and_a_mesh_without_this_rank(many):
 def test_what_run_refuses():
     with refuses(ValueError, "ranks must be a positive integer, got 0"):
         run(parallel_jobs.sleeps, 0)
-    with refuses(ValueError, "timeout must be above 0, in seconds, got 0"):
+    with refuses(ValueError, "timeout must be above 0 and at most 10⁶, in seconds, got 0"):
         run(parallel_jobs.sleeps, 1, timeout=0)
+    with refuses(ValueError, "timeout must be above 0 and at most 10⁶, in seconds, got 1e+300"):
+        run(parallel_jobs.sleeps, 1, timeout=1e300)
     with refuses(ValueError, "timeout must be finite, got inf"):
         run(parallel_jobs.sleeps, 1, timeout=float("inf"))
 

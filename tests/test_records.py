@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra_lib.records import group, provenance, record, records, rounded, write
+from hydra_lib.records import FOLDER, group, provenance, record, records, rounded, write
 from tests.measured_records import environment_of, pair_record
 
 
@@ -25,8 +25,9 @@ def test_known_but_not_measured_is_told_from_unknown():
     )
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         record("strasen")
-    with pytest.raises(ValueError, match=r"got 'xyz'$"):
-        record("xyz")
+    for name in ("xyz", "../records/ladder", str(FOLDER / "ladder")):
+        with pytest.raises(ValueError, match=rf"got '{name}'($|; did you mean)"):
+            record(name)
 
 
 def test_groups():

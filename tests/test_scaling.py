@@ -228,6 +228,26 @@ def test_moments_of_numbers_far_apart():
     assert measured.variance == math.inf
 
 
+def test_squares_beyond_a_float_meet_before_they_leave_it():
+    assert dot_product_moments(1, sigma_q=1e-170, sigma_k=1e100).variance == pytest.approx(1e-140)
+    assert dot_product_moments(3, mu_q=1e200, sigma_k=0) == (0, 0)
+
+
+def test_an_integer_too_large_for_torch_is_a_standard_deviation():
+    scores = sample_scores(2, 3, 5, sigma_q=10**20, sigma_k=1e-20, generator=seeded())
+    assert 0 < scores.abs().min() < 100
+
+
+def test_a_temperature_is_judged_in_the_dtype_of_the_scores():
+    near = torch.tensor([0.0, 1e-50], dtype=torch.float64)  # 10⁻⁵⁰ is 0 in float32
+    assert saturation(near, 1e-50).frobenius > 1e48
+    with refuses(
+        ValueError,
+        "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian",
+    ):
+        saturation(torch.zeros(2), torch.tensor(1e-50, dtype=torch.float64))
+
+
 def test_two_values_have_no_error_of_their_variance():
     """m₄ = m₂² of these, and rounds to less."""
     scores = torch.tensor([-2.0, -1.2] * 3, dtype=torch.float64)
@@ -304,6 +324,12 @@ def test_two_values_have_no_error_of_their_variance():
             ValueError,
             "expected mu_q, mu_k, sigma_q and sigma_k whose moments fit in a float, got "
             "1e+200, 1e+200, 1.0 and 1.0",
+        ),
+        (
+            lambda: sample_scores(2, 3, 5, sigma_q=1e200, generator=seeded()),
+            ValueError,
+            "expected mu_q, mu_k, sigma_q and sigma_k whose moments fit in a float, got "
+            "0.0, 0.0, 1e+200 and 1.0",
         ),
         (
             lambda: dot_product_moments(10**400),

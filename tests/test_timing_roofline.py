@@ -1,6 +1,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,7 +10,7 @@ from hydra_lib.timing.accuracy import tolerance_for
 from hydra_lib.timing.environment import NoCudaError, environment_of
 from hydra_lib.timing.measurement import Timing
 from hydra_lib.timing.roofline import Ceilings, ceilings_of, measure_ceilings, place
-from tests.refusal import refuses
+from tests.refusal import refuses, unhooked
 
 
 def timed(seconds, flops=None, bytes=None):
@@ -48,6 +49,13 @@ def test_place_by_hand(flops, bytes, seconds, bound, least, share):
         "least_seconds": least,
         "share": share,
     }
+
+
+def test_a_narrow_number_is_a_number():
+    """2 · 10⁴ · 10⁴ is no half precision, nor is what 10⁻⁷ divides."""
+    with unhooked():
+        found = place(CEILINGS, np.float16(2e4), np.float16(1e4), np.float16(6e-8))
+    assert found == place(CEILINGS, 2e4, 1e4, float(np.float16(6e-8)))
 
 
 @pytest.mark.parametrize(

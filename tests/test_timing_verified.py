@@ -10,6 +10,7 @@ from hydra_lib.timing.ladder import LADDER, Rung
 from hydra_lib.timing.measurement import FailedCheckError
 from hydra_lib.timing.sizes import AttentionSize
 from hydra_lib.timing.verified import climb, measure, measure_pair, tolerance, verify
+from tests.refusal import refuses
 
 SIZE = AttentionSize(2, 3, 7, 5)
 EAGER, FLASH = LADDER["all heads at once"], LADDER["SDPA flash"]
@@ -60,6 +61,22 @@ def test_a_pair_may_bring_its_own_tensors():
     seen.clear()
     measure_pair("g", EAGER, spy, SIZE, torch.float32, **QUICK)
     assert not any(seen)
+
+
+def test_tensors_are_those_of_the_row():
+    for what, dtype, size, error in (
+        ("q must be torch.bfloat16, got torch.float32", torch.bfloat16, SIZE, TypeError),
+        (
+            f"q must have the size's shape {tuple(SIZE.tensors(torch.float32)[0].shape)}, got "
+            "(1, 1, 2, 8)",
+            torch.float32,
+            AttentionSize(1, 1, 2, 8),
+            ValueError,
+        ),
+    ):
+        with refuses(error, what):
+            tensors = size.tensors(torch.float32)
+            measure_pair("g", EAGER, EAGER, SIZE, dtype, tensors=tensors, **QUICK)
 
 
 def test_a_missing_row_is_not_timed(monkeypatch):

@@ -1,13 +1,15 @@
 """Surgery: what is cut is gone, what is copied is equal, what is left alone does not move."""
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
+from hydra_lib.heads import HeadConfig
 from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
 from hydra_lib.toy.language import corpus
 from hydra_lib.toy.model import ToyModel, train
-from tests.refusal import refuses
+from tests.refusal import refuses, unhooked
 
 DOCUMENTS = corpus(40, 23, seed=0)
 IDS = DOCUMENTS.ids[:, :-1]
@@ -29,6 +31,15 @@ def test_head_weights_are_the_heads_own_slices():
     with torch.no_grad():
         own["W_o"].zero_()
     assert torch.allclose(model(IDS), model(IDS, ablate(1, 2)))  # views: that cut the head off
+
+
+def test_a_narrow_number_is_a_head():
+    """The last row of head 3 is row 127, and 128 is no int8."""
+    model = ToyModel(HeadConfig(128, 4), layers=1, generator=torch.Generator().manual_seed(3))
+    expected = head_weights(model, 0, 3)
+    with unhooked():
+        got = head_weights(model, 0, np.int8(3))
+    assert all(torch.equal(got[name], expected[name]) for name in expected)
 
 
 @pytest.mark.parametrize("head", [-1, 6])
@@ -154,6 +165,9 @@ def test_what_the_model_does_not_have_cannot_be_ablated():
         ablate(1, 6, means=means)
     with refuses(TypeError, "means must be a list, a tensor a layer, got Tensor"):
         ablate(1, 5, means=means[0])
+    narrow = [torch.zeros(6, 1, dtype=torch.float64)] * 2
+    with refuses(ValueError, "means must have shape (6, 8), got (6, 1)"):
+        model(IDS, ablate(1, 5, means=narrow))
     with refuses(ValueError, "outputs must be (B, h, T, d_k), got shape (6,)"):
         ablate(0, 1)(0, torch.ones(6))
     with refuses(ValueError, "layer must be an integer from 0 to 1, got 2"):

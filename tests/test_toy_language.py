@@ -118,6 +118,11 @@ def test_encode_refuses_strange_symbols():
             "documents.job must be integers, got torch.float32",
         ),
         (
+            {"job": torch.zeros(3, 5, dtype=torch.int32)},
+            TypeError,
+            "documents.job must be int64, got torch.int32",
+        ),
+        (
             {"target": torch.full((3, 5), 5)},
             ValueError,
             "documents.target must lie between -1 and 4, got 5 to 5",

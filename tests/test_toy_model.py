@@ -209,6 +209,12 @@ def test_targets_of_another_shape_are_refused_at_the_first_step():
         next(train(fresh(), IDS[:, :5], IDS, batch=2, seed=0))
 
 
+def test_a_model_is_whole_where_its_generator_is():
+    with torch.device("meta"):
+        model = ToyModel(generator=torch.Generator("cpu"))
+    assert {p.device.type for p in model.parameters()} == {"cpu"}
+
+
 def test_a_model_needs_a_configuration_and_a_generator():
     with refuses(TypeError, "config must be a HeadConfig, got int"):
         ToyModel(12, generator=torch.Generator())

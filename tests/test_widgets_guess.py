@@ -74,6 +74,16 @@ def guessed(*row, T):
             "ratios must lie between 0.0001 and 10, got 5e-05",
         ),
         (
+            lambda: GuessWidget([row("loops", 16, 0)], ""),
+            ValueError,
+            "ratios must lie between 0.0001 and 10, got 0",
+        ),
+        (
+            lambda: GuessWidget([row("loops", 16, None)], ""),
+            TypeError,
+            "ratio must be a number, got NoneType",
+        ),
+        (
             lambda: GuessWidget([row("loops", 16, 11.0)], ""),
             ValueError,
             "ratios must lie between 0.0001 and 10, got 11",

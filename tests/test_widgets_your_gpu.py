@@ -16,6 +16,7 @@ from hydra_lib.timing import AttentionSize
 from hydra_lib.widgets import ExplorerWidget, YourGpuWidget
 from tests.conftest import expect_refused, in_javascript, numbers
 from tests.measured_records import bare_record, gpu_record
+from tests.refusal import refuses
 
 browser = pytest.mark.browser
 SMALL = {"T": 64, "h": 2, "head_dim": 16, "n": 128, "budget": 2}
@@ -51,6 +52,8 @@ def test_records_beside():
 def test_errors(settings, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         YourGpuWidget(**settings)
+    with refuses(TypeError, "records must be a dict, got list"):
+        YourGpuWidget(records=[1])
 
 
 def test_counts_of_the_rungs():

@@ -31,7 +31,7 @@ class _FlashAttention(torch.autograd.Function):
                 "flash_attention has no second gradient: its backward ran with create_graph=True"
             )
         q, k, v, lengths, out, lse = ctx.saved_tensors
-        grads = launch_backward(q, k, v, out, lse, grad, lengths, ctx.causal)
+        grads = launch_backward(q, k, v, out, lse, grad.resolve_neg(), lengths, ctx.causal)
         return *grads, None, None, None
 
 
@@ -92,6 +92,7 @@ def flash_attention(
     if lengths is not None:
         _check_lengths(lengths, q.shape[0], k.shape[-2], q.device)
         lengths = lengths.long().contiguous()
+    q, k, v = (x.resolve_neg() for x in (q, k, v))
     return _FlashAttention.apply(q, k, v, lengths, causal, split_queries)
 
 

@@ -106,6 +106,7 @@ def tiled_matmul(
             f"got {tuple(a.shape)} and {tuple(b.shape)}"
         )
     refuse_gradient("tiled_matmul", a=a, b=b)
+    a, b = a.resolve_neg(), b.resolve_neg()  # or the kernel would not see a sign kept for later
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     with on(a.device):

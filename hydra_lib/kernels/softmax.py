@@ -104,7 +104,7 @@ def online_softmax(
     refuse_gradient("online_softmax", scores=scores)
     tau = torch.tensor(tau, dtype=torch.float32).item()  # what the kernel gets: may become 0 or ∞
     n = scores.shape[-1]
-    rows = scores.reshape(-1, n)  # (..., n) -> (rows, n)
+    rows = scores.resolve_neg().reshape(-1, n)  # (..., n) -> (rows, n)
     out = torch.empty(scores.shape, dtype=scores.dtype, device=scores.device)
     block = min(triton.next_power_of_2(n), LONGEST)
     with on(scores.device):

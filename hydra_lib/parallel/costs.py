@@ -103,13 +103,15 @@ def seconds(
     Seconds(compute=2.0, communicate=2.0)
     """
     _checks.instance("cost", cost, Cost)
-    for field, value in cost._asdict().items():
-        _checks.finite(f"cost.{field}", value, least=0)
+    flops, size, messages = (
+        _checks.finite(f"cost.{name}", x, least=0) for name, x in cost._asdict().items()
+    )
+    rate, bandwidth = _checks.finite("rate", rate), _checks.finite("bandwidth", bandwidth)
     for name, value in (("rate", rate), ("bandwidth", bandwidth)):
-        if not _checks.finite(name, value) > 0:
+        if not value > 0:
             raise ValueError(f"{name} must be above 0, got {value}")
     latency = _checks.finite("latency", latency, least=0)
-    return Seconds(cost.flops / rate, cost.bytes / bandwidth + cost.messages * latency)
+    return Seconds(flops / rate, size / bandwidth + messages * latency)
 
 
 def check_heads(heads: int, ranks: int) -> None:

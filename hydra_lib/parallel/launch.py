@@ -39,12 +39,12 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
     All processes have ended when this returns or raises, after ``timeout`` seconds at the latest.
     Raises RankFailedError, with the rank's own words, when one raises or dies; TimeoutError when
     the ranks take longer; TypeError for what is no function, ValueError for one that cannot be
-    imported, ``ranks`` that are not a positive integer and a ``timeout`` that is not finite and
-    above 0. Cost: seconds, to import torch, the first time; tenths later.
+    imported, ``ranks`` that are not a positive integer and a ``timeout`` that is not
+    above 0 and at most 10⁶. Cost: seconds, to import torch, the first time; tenths later.
     """
     ranks, timeout = _checks.integer("ranks", ranks), _checks.finite("timeout", timeout)
-    if timeout <= 0:
-        raise ValueError(f"timeout must be above 0, in seconds, got {timeout}")
+    if not 0 < timeout <= 1e6:  # what the system's own clocks take is not much more
+        raise ValueError(f"timeout must be above 0 and at most 10⁶, in seconds, got {timeout}")
     _check_importable(function)
     # A server that has imported torch once forks a rank in no time; a notebook, with its threads,
     # must not be forked itself. torch imports _dynamo when the first DTensor is used.
@@ -105,7 +105,7 @@ def _rank(
         result = function(mesh_of_ranks(), *args)
         dist.destroy_process_group()
         torch.save(result, f"{folder}/{rank}")
-    except Exception:
+    except (Exception, SystemExit):
         Path(folder, f"{rank}.error").write_text(traceback.format_exc(), "utf-8")
         raise SystemExit(1) from None
 

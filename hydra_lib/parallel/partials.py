@@ -54,7 +54,8 @@ def partial_softmax(
     scaled = forbid(scores_of(q, k), mask, False) / tau  # (..., Tq, Tk)
     m = scaled.detach().amax(-1)  # (..., Tq, Tk) -> (..., Tq)
     weights = (scaled - _finite(m)[..., None]).exp()
-    return Partial(m, weights.sum(-1), weights @ v)
+    o = weights @ v  # v may have leading axes that q and k have not
+    return Partial(m.expand(o.shape[:-1]), weights.sum(-1).expand(o.shape[:-1]), o)
 
 
 def merge(a: Partial, b: Partial) -> Partial:

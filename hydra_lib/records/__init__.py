@@ -51,12 +51,10 @@ def record(name: str) -> dict | None:
     True
     """
     _checks.instance("name", name, str)
-    path = FOLDER / f"{name}.json"
-    if path.is_file():
-        return json.loads(path.read_text("utf-8"))
+    paths = {path.stem: path for path in FOLDER.glob("*.json")}
     if not name.startswith("gpu-"):
-        _checks.one_of("name", name, sorted(KNOWN | records("")))
-    return None
+        _checks.one_of("name", name, sorted(KNOWN | paths))
+    return json.loads(paths[name].read_text("utf-8")) if name in paths else None
 
 
 def records(prefix: str) -> dict[str, dict]:

@@ -96,8 +96,8 @@ def place(ceilings: Ceilings, flops: int | float, bytes: int | float, seconds: f
     Raises ValueError unless bytes > 0, seconds > 0 and flops ≥ 0.
     """
     _checks.instance("ceilings", ceilings, Ceilings)
-    for name, value in (("flops", flops), ("bytes", bytes), ("seconds", seconds)):
-        _checks.number(name, value)
+    flops, bytes = _checks.number("flops", flops), _checks.number("bytes", bytes)
+    seconds = _checks.number("seconds", seconds)
     if not (bytes > 0 and seconds > 0 and flops >= 0):
         got = f"flops={flops}, bytes={bytes}, seconds={seconds}"
         raise ValueError(f"bytes and seconds must be positive, flops not negative: got {got}")

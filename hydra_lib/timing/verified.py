@@ -176,6 +176,13 @@ def _prepare(
     if tensors is not None and (not isinstance(tensors, tuple) or len(tensors) != 4):
         raise ValueError(f"tensors must be q, k, v, gradient, got {_checks.shown(tensors)}")
     q, k, v, gradient = tensors or size.tensors(dtype, device)
+    shape = (size.B, size.h, size.T, size.head_dim)  # what the counts of a row are of
+    for name, x in (("q", q), ("k", k), ("v", v), ("gradient", gradient)):
+        _checks.tensor(name, x)
+        if x.dtype != dtype:
+            raise TypeError(f"{name} must be {dtype}, got {x.dtype}")
+        if x.shape != shape:
+            raise ValueError(f"{name} must have the size's shape {shape}, got {tuple(x.shape)}")
     if not backward:
         return (q, k, v), exact_attention(q, k, v)
     exact = exact_gradients(q, k, v, gradient)

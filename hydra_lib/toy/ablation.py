@@ -53,6 +53,8 @@ def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
         if index != layer:
             return outputs
         outputs = outputs.clone()  # (B, h, T, d_k)
+        if means is not None:
+            _checks.like("means", means[layer], "outputs", outputs, outputs.shape[1::2])
         for head in taken:
             _checks.integer("heads", head, 0, outputs.shape[1] - 1)
             outputs[:, head] = 0.0 if means is None else means[layer][head]
@@ -79,7 +81,7 @@ def head_weights(model: ToyModel, layer: int, head: int) -> dict[str, torch.Tens
     Raises TypeError for what is no model, ValueError for a layer or head that it does not have.
     """
     attention = _layer(model, layer, head=head)
-    d_k = attention.config.head_dim
+    head, d_k = _checks.integer("head", head, least=0), attention.config.head_dim
     own = slice(head * d_k, (head + 1) * d_k)
     rows = {name: getattr(attention, name).weight[own] for name in ("W_q", "W_k", "W_v")}
     return rows | {"W_o": attention.W_o.weight[:, own]}

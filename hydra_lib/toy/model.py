@@ -56,9 +56,9 @@ class ToyModel(nn.Module):
         _checks.instance("config", config, HeadConfig)
         layers, symbols = _checks.integer("layers", layers), _checks.integer("symbols", symbols)
         _checks.generator(generator)
-        d = config.d_model
+        d, device = config.d_model, generator.device
         _checks.fits("symbols and d_model", symbols, d)
-        self.embed = nn.utils.skip_init(nn.Embedding, symbols, d)
+        self.embed = nn.utils.skip_init(nn.Embedding, symbols, d, device=device)
         nn.init.normal_(self.embed.weight, std=0.5, generator=generator)
         self.layers: Any = nn.ModuleList(  # which does not say of what
             RotaryAttention(config, generator=generator) for _ in range(layers)
@@ -67,8 +67,8 @@ class ToyModel(nn.Module):
         # without any head that looks at the answer (chapter 07).
         for weight in self.layers.parameters():
             nn.init.uniform_(weight, -(d**-0.5), d**-0.5, generator=generator)
-        self.norms = nn.ModuleList(nn.LayerNorm(d) for _ in range(layers + 1))
-        self.unembed = nn.utils.skip_init(nn.Linear, d, symbols, bias=False)
+        self.norms = nn.ModuleList(nn.LayerNorm(d, device=device) for _ in range(layers + 1))
+        self.unembed = nn.utils.skip_init(nn.Linear, d, symbols, bias=False, device=device)
         nn.init.uniform_(self.unembed.weight, -(d**-0.5), d**-0.5, generator=generator)
 
     def forward(

@@ -59,12 +59,12 @@ class GuessWidget(Widget):
                 raise ValueError(
                     f"rows must be one per kernel and T, got two {row['kernel']} at {T}"
                 )
-            own[T] = 1 / row["ratio"]
+            ratio = _checks.number("ratio", row["ratio"])
+            if not 1 / MOST < ratio < 1 / LEAST:
+                ends = f"{1 / MOST:g} and {1 / LEAST:g}"
+                raise ValueError(f"ratios must lie between {ends}, got {ratio:.3g}")
+            own[T] = 1 / ratio
         factors = [{"kernel": kernel, "times": own} for kernel, own in times.items()]
-        outside = [x for own in times.values() for x in own.values() if not LEAST < x < MOST]
-        if outside:
-            ends = f"{1 / MOST:g} and {1 / LEAST:g}"
-            raise ValueError(f"ratios must lie between {ends}, got {1 / outside[0]:.3g}")
         none = [[None] * len(factors) for _ in lengths(factors)]
         covered = [False] * len(none)
         start: dict[str, Any] = {"guesses": none, "T": paired[0]["T"], "looked": covered}

@@ -4,6 +4,7 @@ from typing import Any
 
 import traitlets
 
+from hydra_lib import _checks
 from hydra_lib.records import check
 from hydra_lib.widgets._base import Data, Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
@@ -48,6 +49,8 @@ class YourGpuWidget(Widget):
 
     def __init__(self, records: dict[str, dict] | None = None, **traits: Any):
         super().__init__(**traits)
+        if records is not None:
+            _checks.instance("records", records, dict)
         self.set_trait("recorded", _beside(records or {}))
 
 
