@@ -30,7 +30,7 @@ from hydra_lib.timing.environment import environment_of
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
-LOADS = 5
+LOADS = 3
 # Three seconds of a hand: of one second's frames a collection of garbage delays a twentieth. A
 # processor four times slower needs as long for a third of the movements.
 MOVES = {False: 180, True: 60}

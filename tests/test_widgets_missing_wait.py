@@ -110,6 +110,11 @@ def test_on_a_device(gpu_page):
     expect(told).to_contain_text("This is software, no GPU.")
     assert heights(page) == before
     page.wait_for_url("**#missing_wait.waits=*")
+    page.get_by_role("button", name="Run").click()
+    expect(told).to_have_text("Running.")
+    page.get_by_label("wait before the launch").uncheck()
+    expect(page.get_by_role("button", name="Run")).to_be_enabled(timeout=60_000)
+    expect(told).to_have_text("Not run yet.")  # a verdict of the waits that were
 
 
 @pytest.mark.browser

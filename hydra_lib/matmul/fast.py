@@ -46,7 +46,9 @@ def strassen_fast(
 
     Where 2^L does not divide a side, the remainder is peeled off once and left to BLAS, a little
     more of it where blocks are large, see :func:`hydra_lib.matmul.blocks.split`. Padding would copy
-    both inputs; peeling at every level repeats the work, 7/4 times as much per level.
+    both inputs; peeling at every level repeats the work, 7/4 times as much per level. A contiguous
+    batch of A times one B is one tall product, whose rows are those of the whole batch; otherwise
+    the rows that levels halve are those of one matrix.
 
     While OpenBLAS multiplies blocks on several threads, ``torch.get_num_threads()`` is 1.
 

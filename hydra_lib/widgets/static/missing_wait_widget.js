@@ -40,6 +40,8 @@ function render({ model, el: root }) {
     say(told, "Running.");
     const waits = model.get("waits");
     const { right, words } = verdict(waits);
+    // Of waits that were changed meanwhile nothing is said.
+    const judge = (sentence) => String(model.get("waits")) === String(waits) && say(told, sentence);
     let gpu = null;
     try {
       gpu = await openGpu(navigator.gpu, isSecureContext);
@@ -59,10 +61,10 @@ function render({ model, el: root }) {
       ready.destroy();
       const [mine, true_] = [times.yours, times.right].map((all) => timeText(quantiles(all).p50));
       const software = gpu.software ? " This is software, no GPU." : "";
-      say(told, right ? `${words} The kernel takes ${mine}.${software}`
+      judge(right ? `${words} The kernel takes ${mine}.${software}`
         : `${words} Your stopwatch shows ${mine}; the kernel takes ${true_}.${software}`);
     } catch (error) {
-      say(told, error instanceof GpuError ? `${words} (Nothing was timed. ${error.message})` : `The run failed: ${error.message}`);
+      judge(error instanceof GpuError ? `${words} (Nothing was timed. ${error.message})` : `The run failed: ${error.message}`);
       if (!(error instanceof GpuError)) throw error;
     } finally {
       gpu?.device.destroy();
