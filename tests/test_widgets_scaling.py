@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from hydra_lib import boltzmann, scaling
 from hydra_lib.widgets import ScalingWidget
-from tests.conftest import drawn, expect_refused, follow, in_javascript, numbers
+from tests.conftest import drawn, expect_refused, follow, in_javascript, numbers, table_of
 
 browser = pytest.mark.browser
 SCORES = "m.sampler(c.rows, c.keys, c.seed).scores(c.d, c.mu_q, c.mu_k, c.sigma)"
@@ -191,6 +191,10 @@ def drawings(d, mu_q, mu_k, sigma, seed):
     return [torch.tensor(scores, dtype=torch.float64) for scores in got]
 
 
+FACTS = ["mean, predicted", "mean, measured", "variance, predicted", "variance, measured"]
+FACTS += ["variance within a row", "keys in use, of 8", "size of the Jacobian"]
+
+
 def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
     """Everything on the page is the library's result for this setting, to the digits shown."""
     drawn(page)
@@ -198,6 +202,7 @@ def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
     within = scaling.dot_product_moments(d, mu_q, 0, sigma, sigma).variance
     row = cells(page, "One row of attention: 8 keys, one query")
     facts = cells(page, "A score, and this row")
+    expect(table_of(page, "A score, and this row").locator("tbody th")).to_have_text(FACTS)
     said = []
     for which, divisor in enumerate((1, math.sqrt(d))):
         many, few = (x / divisor for x in drawings(d, mu_q, mu_k, sigma, seed))
@@ -226,6 +231,7 @@ def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):
         top = max(counts.max().item(), 1000 / math.sqrt(2 * math.pi * variance))
         assert bars == pytest.approx((116 * counts / top).tolist(), abs=1e-3)
         points = lane.locator("polyline").get_attribute("points").split(" ")
+        assert [points[i].split(",")[0] for i in (0, -1)] == ["0", "480"]  # from edge to edge
         x, y = points[120].split(",")
         peak = 1000 / math.sqrt(2 * math.pi * variance)
         assert (x, float(y)) == ("240", pytest.approx(120 - 116 * peak / top, abs=0.051))

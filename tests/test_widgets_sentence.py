@@ -625,7 +625,7 @@ def test_causal_and_temperature(widget_page):
     expect(skipped).to_have_text([""] * 21)
     assert shown(page) == expected_texts(attention())
     row = attention(causal=False)[4]  # what is cut stays dashed, and is counted
-    expect(page.locator(".hydra-unweighed")).to_have_count(int((row[5:] >= 0.005).sum()))
+    expect(page.locator("path.hydra-unweighed")).to_have_count(int((row[5:] >= 0.005).sum()))
     lost = f"{row[5:].sum():.2f}"[1:], f"{1 - row[5:].sum():.2f}"[1:]
     expect(page.locator(".hydra-equation")).to_contain_text(
         f"Unmasked, {lost[0]} would go to later words. The {lost[1]} that stays is scaled up to 1."
