@@ -830,7 +830,7 @@ def test_what_is_asked_goes_from_one_to_the_next(widget_page, library):
         places = [t for t in range(len(TEXT)) if look_ups(TEXT, t)[0] == kind]
         page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=0))
         for place in [*places, places[0]]:  # and after the last the first
-            page.get_by_role("button", name=name).click()
+            page.get_by_role("button", name=name, exact=True).click()
             expect_view(page, library, TEXT, 1, 2, place)
 
 
