@@ -223,7 +223,7 @@ def _check_tau(tau: object, s: torch.Tensor) -> torch.Tensor:
                 f"tau must broadcast to scores {tuple(s.shape)}, got shape {tuple(tau.shape)}"
             )
     else:
-        tau = torch.tensor(float(_checks.number("tau", tau)), dtype=torch.float64)
+        tau = torch.tensor(float(_checks.number("tau", tau)), dtype=torch.float64, device="cpu")
     if (tau.isnan() | (tau < 0)).any():  # before it is rounded: −1e-50 is −0 in float32
         raise ValueError(f"tau must lie in [0, ∞], got {tau.min().item()}")
     return tau.to(s)

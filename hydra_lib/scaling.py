@@ -112,8 +112,9 @@ def sample_scores(
     torch.Size([2, 3])
     """
     rows, keys = _checks.integer("rows", rows), _checks.integer("keys", keys)
-    dot_product_moments(d_k, mu_q, mu_k, sigma_q, sigma_k)  # refuses bad input
-    mu_q, mu_k, sigma_q, sigma_k = map(float, (mu_q, mu_k, sigma_q, sigma_k))
+    d_k, *moments = _check(d_k, mu_q, mu_k, sigma_q, sigma_k)
+    dot_product_moments(d_k, *moments)  # refuses what does not fit
+    mu_q, mu_k, sigma_q, sigma_k = map(float, moments)
     _checks.generator(generator)
     _checks.fits("rows, keys and d_k", rows, keys, d_k)
     device = generator.device
@@ -177,7 +178,7 @@ def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -
     """
     row_entropy = entropy(scores, tau)  # refuses bad input
     wide = _checks.wide(scores.dtype)  # the norms have no 16-bit version
-    if (torch.as_tensor(tau, dtype=wide) == 0).any():
+    if (torch.as_tensor(tau, dtype=wide, device=scores.device) == 0).any():
         raise ValueError(
             "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian"
         )

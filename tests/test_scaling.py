@@ -162,6 +162,9 @@ def test_numpy_numbers_are_numbers():
         got = dot_product_moments(np.int64(64), np.float32(0.5), np.float64(0.5))
     assert got == (16, 96)
     assert type(got.mean) is float
+    with unhooked():  # 5 · 100 is no int8
+        scores = sample_scores(np.int8(100), np.int8(3), np.int8(5), generator=seeded())
+    assert torch.equal(scores, sample_scores(100, 3, 5, generator=seeded()))
 
 
 def test_saturation_by_hand():

@@ -700,6 +700,22 @@ def test_on_a_phone_a_number_and_what_changes_it_are_on_one_screen(widget_page):
 
 
 @browser
+def test_on_a_phone_the_way_back_covers_nothing(widget_page):
+    page = on_a_phone(widget_page)
+    above = page.locator(".hydra-traced .hydra-words").bounding_box()["y"]
+    page.get_by_role("radio", name="1 compare").check()
+    page.locator(".hydra-panels button:visible").first.click()
+    page.get_by_role("button", name="+1").click()
+    reset = page.get_by_role("button", name="reset")
+    box = reset.bounding_box()
+    for disc in page.locator(".hydra-words > .hydra-swatch").all():
+        assert box["y"] + box["height"] <= disc.bounding_box()["y"]
+    assert page.locator(".hydra-traced .hydra-words").bounding_box()["y"] == above
+    reset.click()
+    expect(reset).to_be_hidden()
+
+
+@browser
 def test_on_a_phone_the_steps_stand_together(widget_page):
     """Of each what it takes and makes, with the sum; what is tapped has 24 pixels a side."""
     page = on_a_phone(widget_page)

@@ -39,8 +39,8 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
     All processes have ended when this returns or raises, after ``timeout`` seconds at the latest.
     Raises RankFailedError, with the rank's own words, when one raises or dies; TimeoutError when
     the ranks take longer; TypeError for what is no function, ValueError for one that cannot be
-    imported, ``ranks`` that are not a positive integer and a ``timeout`` that is not
-    above 0 and at most 10⁶. Cost: seconds, to import torch, the first time; tenths later.
+    imported, ``ranks`` that are not a positive integer and a ``timeout`` that is not above 0 and at
+    most 10⁶. Cost: seconds, to import torch, the first time; tenths later.
     """
     ranks, timeout = _checks.integer("ranks", ranks), _checks.finite("timeout", timeout)
     if not 0 < timeout <= 1e6:  # what the system's own clocks take is not much more

@@ -35,7 +35,8 @@ def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
     the layers that follow may never have seen zeros.
 
     Raises ValueError for a layer or head that is not an integer from 0, or that ``means`` do not
-    have; the model refuses a layer that it does not have, and the edit a head.
+    have; the model refuses a layer that it does not have, and the edit a head, and means of another
+    shape, dtype or device than its outputs.
 
     >>> ablate(0, 1)(0, torch.ones(1, 2, 1, 1)).flatten()
     tensor([1., 0.])
@@ -81,7 +82,7 @@ def head_weights(model: ToyModel, layer: int, head: int) -> dict[str, torch.Tens
     Raises TypeError for what is no model, ValueError for a layer or head that it does not have.
     """
     attention = _layer(model, layer, head=head)
-    head, d_k = _checks.integer("head", head, least=0), attention.config.head_dim
+    head, d_k = int(head), attention.config.head_dim  # a narrow one of NumPy's would overflow
     own = slice(head * d_k, (head + 1) * d_k)
     rows = {name: getattr(attention, name).weight[own] for name in ("W_q", "W_k", "W_v")}
     return rows | {"W_o": attention.W_o.weight[:, own]}
