@@ -704,8 +704,8 @@ def test_on_a_phone_the_way_back_covers_nothing(widget_page):
     page = on_a_phone(widget_page)
     above = page.locator(".hydra-traced .hydra-words").bounding_box()["y"]
     page.get_by_role("radio", name="1 compare").check()
-    page.locator(".hydra-panels button:visible").first.click()
-    page.get_by_role("button", name="+1").click()
+    table_of(page, "q").locator("button").first.click()
+    page.get_by_role("button", name="+1", exact=True).click()
     reset = page.get_by_role("button", name="reset")
     box = reset.bounding_box()
     for disc in page.locator(".hydra-words > .hydra-swatch").all():
