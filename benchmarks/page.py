@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import functools
 import gzip
+import itertools
 import mimetypes
 import socket
 import statistics
@@ -252,14 +253,20 @@ def main(store: bool) -> None:
     with sync_playwright() as playwright, serve() as address:
         browser = chromium.launch(playwright)
         versions |= {"chromium": browser.version, "jupyter-book": version("jupyter-book")}
-        for chapter in sorted(SITE.glob("book/[0-9][0-9]_*.html")):
-            url = f"{address}/book/{chapter.name}"
-            for group, throttled in (("as it is", False), ("throttled", True)):
-                loads = [load(browser, url, throttled) for _ in range(LOADS)]
-                moved = [moves(browser, url, throttled) for _ in range(LOADS)]
-                record["rows"].append(summary(group, chapter.stem, loads, moved))
-                print(show(record["rows"][-1]), flush=True)
+        chapters = sorted(SITE.glob("book/[0-9][0-9]_*.html"))
+        pages = [(one, group) for one in chapters for group in ("as it is", "throttled")]
+        loads, moved = ({page: [] for page in pages} for _ in range(2))
+        # All pages in turn, again and again: a busy minute then costs each of them one load.
+        for turn, (chapter, group) in itertools.product(range(LOADS), pages):
+            about = browser, f"{address}/book/{chapter.name}", group == "throttled"
+            loads[chapter, group].append(load(*about))
+            moved[chapter, group].append(moves(*about))
+            print(f"{turn + 1} of {LOADS}: {chapter.stem}, {group}", file=sys.stderr)
         browser.close()
+    for chapter, group in pages:
+        of_page = loads[chapter, group], moved[chapter, group]
+        record["rows"].append(summary(group, chapter.stem, *of_page))
+        print(show(record["rows"][-1]))
     if store:
         write(record, FOLDER / "page.json")
 
