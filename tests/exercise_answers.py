@@ -157,6 +157,7 @@ CHAPTER_01 = {
         [
             (lambda w: w / w.sum(0, keepdim=True), "columns"),
             (lambda w: w / w.sum(axis=0), "columns"),
+            (lambda w: w / w.sum(1, keepdim=True).clamp_min(1), "below 1"),
             (lambda w: w / w.sum(), "everything"),
             (lambda w: w / w.sum(-1), "keepdim"),
             (lambda w: w / w.sum(dim=1), "keepdim"),
@@ -970,6 +971,17 @@ CHAPTER_06 = {
                 ),
                 "mask keys only",
             ),
+            (
+                lambda q, k, v, n: (
+                    soft(
+                        (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(
+                            ~lengths_mask(q, n)[:, None, None], -100.0
+                        )
+                    )
+                    @ v
+                ),
+                "entry",
+            ),
             (lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)), "(B, 1, 1, T)"),
             (
                 lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)[:, None]),
@@ -1389,6 +1401,7 @@ CHAPTER_08 = {
             (lambda s, z: s.exp() / z.exp()[:, None], "overflows"),
             (lambda s, z: (s.exp() / z.exp().unsqueeze(-1)).nan_to_num(0.0), "overflows"),
             (lambda s, z: (s - z.clamp(min=0)[:, None]).exp(), "may be negative"),
+            (lambda s, z: (s - z.clamp(min=-100)[:, None]).exp(), "entry"),
             (lambda s, z: (s - z.abs()[:, None]).exp(), "entry"),
             (lambda s, z: soft(s), "by itself"),
             (lambda s, z: soft(s).nan_to_num(), "by itself"),

@@ -108,11 +108,13 @@ def next_number(answer) -> str | None:
 
 
 def _to_normalize() -> list[tuple]:
-    """Positive numbers: a triangle, a square, more columns than rows and fewer."""
+    """Positive numbers: a triangle, a square, more columns than rows and fewer, sums below 1."""
     generator = torch.Generator().manual_seed(1)
     triangle = aggregation.running_sum(5) * torch.arange(1.0, 6)
-    return [(triangle,)] + [
-        (1 + torch.rand(shape, generator=generator),) for shape in ((3, 3), (2, 5), (7, 3))
+    return [
+        (triangle,),
+        *((1 + torch.rand(shape, generator=generator),) for shape in ((3, 3), (2, 5), (7, 3))),
+        (torch.tensor([[0.1, 0.3], [0.25, 0.25]]),),
     ]
 
 
@@ -122,6 +124,10 @@ def _to_normalize() -> list[tuple]:
         (
             lambda w: w / w.sum(0, keepdim=True),
             "the columns sum to 1: wrong axis; an output is made from a row, so the rows must",
+        ),
+        (
+            lambda w: w / w.sum(-1, keepdim=True).clamp(min=1),
+            "a sum below 1 is divided by too: no row is all zero",
         ),
         (lambda w: w / w.sum(), "sum() over everything: divide each row by its own sum"),
         (

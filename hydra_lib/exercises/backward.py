@@ -173,7 +173,10 @@ _LOG_Z = _BLOCK.logsumexp(-1)
 _ALONE = "a block must not be normalized by itself: log Z already covers the whole row"
 
 
-_WIDE = torch.tensor([[-3.0, -4.0, -torch.inf], [1000.0, 999.0, 0.0]], dtype=torch.float64)
+_WIDE = torch.tensor(
+    [[-3.0, -4.0, -torch.inf], [1000.0, 999.0, 0.0], [-1000.0, -1001.0, -torch.inf]],
+    dtype=torch.float64,
+)
 _WIDE_LOG_Z = _WIDE.logsumexp(-1).float().double()  # so that float32 is given the same number
 _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential"
 

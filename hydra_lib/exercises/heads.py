@@ -214,7 +214,8 @@ def _padded_cases() -> list[tuple]:
     for B, h, T, lengths in ((3, 3, 3, [2, 3, 2]), (2, 3, 5, [2, 5])):
         q, k, v = torch.randn(3, B, h, T, 7, generator=generator, dtype=torch.float64)
         cases.append((q, k, v, torch.tensor(lengths)))
-    return cases
+    # Real scores far below 0: what is filled in must lie below them still.
+    return [*cases, (-100 * q.abs(), k.abs(), v, torch.tensor(lengths))]
 
 
 def _scores(q, k):
