@@ -157,7 +157,7 @@ CHAPTER_01 = {
         [
             (lambda w: w / w.sum(0, keepdim=True), "columns"),
             (lambda w: w / w.sum(axis=0), "columns"),
-            (lambda w: w / w.sum(1, keepdim=True).clamp_min(1), "below 1"),
+            (lambda w: w / w.sum(1, keepdim=True).clamp_min(1), "is below 1"),
             (lambda w: w / w.sum(), "everything"),
             (lambda w: w / w.sum(-1), "keepdim"),
             (lambda w: w / w.sum(dim=1), "keepdim"),

@@ -127,7 +127,7 @@ def _to_normalize() -> list[tuple]:
         ),
         (
             lambda w: w / w.sum(-1, keepdim=True).clamp(min=1),
-            "a sum below 1 is divided by too: no row is all zero",
+            "a row whose sum is below 1 must be divided by it as well",
         ),
         (lambda w: w / w.sum(), "sum() over everything: divide each row by its own sum"),
         (
