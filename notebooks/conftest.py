@@ -5,8 +5,10 @@ text in them, and run after the last cell.
 """
 
 import json
+import os
 from collections import defaultdict
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from nbformat.v4 import new_code_cell, new_output
@@ -41,3 +43,11 @@ def pytest_collection_modifyitems(items):
         items[after:after] = added
         for item in own + added:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup():
+    """Kernels start as a reader's do: without what the tests of Triton set for themselves."""
+    with mock.patch.dict(os.environ):
+        os.environ.pop("TRITON_INTERPRET", None)
+        return (yield)
