@@ -54,7 +54,8 @@ function marks(node, found, chosen, onChoose) {
         line(mark.x + 4, mark.y, right - 2, places[i], "hydra-lead"),
         svg("circle", { cx: mark.x, cy: mark.y, r: 4.5 }),
         // A name in place of a number must not leave the picture.
-        mark.rank > 0 || mark.x < WIDTH / 2 ? text(right, places[i] + 4, named(mark, right, places[i]), "start")
+        mark.rank > 0 || mark.x < WIDTH / 2
+          ? text(right, places[i] + 4, cut(named(mark, right, places[i]), WIDTH - right), "start")
           : text(mark.x - 8, places[i] + 4, cut(mark.rank, mark.x - 8 - LEFT), "end"));
       pick.addEventListener("click", () => onChoose(mark.row.kernel));
       node.append(pick);
