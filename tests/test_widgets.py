@@ -3,6 +3,8 @@
 import json
 import math
 import re
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,32 +42,54 @@ from tests.conftest import drawn, follow, in_browser, in_javascript, numbers, pr
 from tests.measured_records import bare_record, gpu_record
 
 browser = pytest.mark.browser
+SPOKEN = Path(__file__).parent / "spoken"
 SQUARE = [[1.0, 2.0], [3.0, 4.0]]
 EVERY = {
-    "aggregation": lambda: AggregationWidget(SQUARE),
-    "devices": lambda: DevicesWidget(),
-    "explorer": lambda: ExplorerWidget({"x": gpu_record(), "y": bare_record()}),
-    "gradient": lambda: GradientWidget(),
-    "guess": lambda: GuessWidget(
-        [{"kernel": "b", "reference": "a", "T": 8, "ratio": 0.5}], "here, today"
+    "aggregation": partial(AggregationWidget, SQUARE),
+    "devices": DevicesWidget,
+    "explorer": partial(ExplorerWidget, {"x": gpu_record(), "y": bare_record()}),
+    "gradient": GradientWidget,
+    "guess": partial(
+        GuessWidget, [{"kernel": "b", "reference": "a", "T": 8, "ratio": 0.5}], "here, today"
     ),
-    "head_splitter": lambda: HeadSplitterWidget(),
-    "head_viewer": lambda: HeadViewerWidget(),
-    "mask": lambda: MaskWidget(SQUARE),
-    "missing_wait": lambda: MissingWaitWidget(),
-    "pieces": lambda: PiecesWidget(),
-    "freezing": lambda: FreezingWidget(),
-    "recursion": lambda: RecursionWidget(),
-    "rivals": lambda: RivalsWidget(),
-    "scaling": lambda: ScalingWidget(),
-    "sentence": lambda: SentenceWidget(controls=["rule", "parts"]),
-    "strassen": lambda: StrassenWidget(),
-    "stride": lambda: StrideWidget(wrong=True),
-    "temperature": lambda: TemperatureWidget([1, 0]),
-    "tiles": lambda: TilesWidget(),
-    "trace": lambda: TraceWidget(SQUARE, SQUARE, SQUARE, mask=[[True, False], [True, True]]),
-    "your_gpu": lambda: YourGpuWidget({"x": bare_record(), "y": gpu_record()}),
-    "your_kernel": lambda: YourKernelWidget(),
+    "head_splitter": HeadSplitterWidget,
+    "head_viewer": HeadViewerWidget,
+    "mask": partial(MaskWidget, SQUARE),
+    "missing_wait": MissingWaitWidget,
+    "pieces": PiecesWidget,
+    "freezing": FreezingWidget,
+    "recursion": RecursionWidget,
+    "rivals": RivalsWidget,
+    "scaling": ScalingWidget,
+    "sentence": partial(SentenceWidget, controls=["rule", "parts"]),
+    "strassen": StrassenWidget,
+    "stride": partial(StrideWidget, wrong=True),
+    "temperature": partial(TemperatureWidget, [1, 0]),
+    "tiles": TilesWidget,
+    "trace": partial(TraceWidget, SQUARE, SQUARE, SQUARE, mask=[[True, False], [True, True]]),
+    "your_gpu": partial(YourGpuWidget, {"x": bare_record(), "y": gpu_record()}),
+    "your_kernel": YourKernelWidget,
+}
+# Settings that show what the first do not.
+FURTHER = {
+    "devices": [{"ranks": 32}, {"ranks": 64}],
+    "explorer": [{"chart": "T", "show": "ratio"}, {"chart": "head_dim", "group": "head_dim"}],
+    "gradient": [{"scores": [8, -8, 0, 0, 0, 0, 0]}],
+    "guess": [{"guesses": [[2]], "looked": [True]}],
+    "head_splitter": [{"d_model": 770}],
+    "head_viewer": [{"guesses": ["?"] * 12}, {"layer": 0, "head": 4, "off": 4}],
+    "missing_wait": [{"waits": [True] * 4}],
+    "pieces": [{"word": 0}, {"word": 0, "cuts": [True, False, True, False, True, False]}],
+    "recursion": [{"levels": 12, "addition": 4}],
+    "rivals": [{"measure": "gini"}],
+    "scaling": [{"mu_k": 3, "d_k": 512}],
+    "sentence": [{"controls": ["tau", "causal"]}, {"controls": ["arrows"]}]
+    + [{"controls": ["head"], "q": [[1, 2]] * 21, "k": [[2, 1], [0, 3], [-1, 0]] * 7}],
+    "strassen": [{"product": 6}],
+    "temperature": [{"tau": 0}, {"tau": math.inf}],
+    "tiles": [{"step": 0}],
+    "trace": [{"cell": "scores.1.1", "step": 2}, {"cell": "weights.2.1", "temperature": 1}],
+    "your_gpu": [{"measure": "matmul"}, {"measure": "sweep"}],
 }
 
 
@@ -479,6 +503,36 @@ def test_elements_and_attributes_are_those_a_browser_knows(widget_page, name):
         live += attributes.get("role") == "status"  # read whole, however little of it changed
     assert live >= 1
     assert "hydra" in found[0][2]["class"].split()
+
+
+# What stands in a table's cells is looked at elsewhere; and a browser has WebGPU or not.
+UNSTORED = re.compile(r" +- '?(cell|row|rowgroup)\b.*| {8}.*|- paragraph: This browser .*")
+UNSPOKEN = """root => [...root.querySelectorAll("[aria-hidden=true]")].map((one) =>
+    [...one.querySelectorAll("text")].map((text) => text.textContent).join(" · ")
+        || one.textContent).filter((text) => /[^\\W\\d]/.test(text)).join("\\n")"""
+
+
+@browser
+@pytest.mark.parametrize("name", EVERY)
+def test_what_a_widget_says(widget_page, name):
+    """What a screen reader meets, and below it what is only drawn: read what changes.
+
+    To store it anew, delete the file and run this.
+    """
+    ones = [EVERY[name](**setting) for setting in [{}, *FURTHER.get(name, [])]]
+    page = widget_page(*ones)
+    page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+    drawn(page)
+    said = ""
+    for one in page.locator(f"[data-ready={name}]").all():
+        lines = f"{one.aria_snapshot()}\n{one.evaluate(UNSPOKEN)}".split("\n")
+        lines = [line for line in lines if not UNSTORED.fullmatch(line)]
+        said += "".join(f"{line}\n" for line in lines if line not in said.split("\n")) + "\n"
+    stored = SPOKEN / f"{name}.txt"
+    if not stored.exists():
+        stored.write_text(said, "utf-8")
+        pytest.fail(f"{stored.name} is new: read it")
+    assert said == stored.read_text("utf-8")
 
 
 # --- the page's host ------------------------------------------------------------------------------

@@ -163,13 +163,18 @@ def test_wherever_it_is_cut_the_output_stays(widget_page, width):
     page.get_by_role("radio", name="the", exact=True).click()
     drawn(page)
     expect_setting(page, 0, cuts)
-    # A button lies over the gap between its two words.
+    # A button lies over the gap between its two words, as high as they and their colours.
+    colours = page.locator(".hydra-dealt > .hydra-swatch")
     for j, button in enumerate(page.locator(".hydra-dealt button").all()):
         words = page.locator(".hydra-dealt > span:not([class])")
         left, right = (words.nth(i).bounding_box() for i in (j, j + 1))
         box = button.bounding_box()
         centres = [b["x"] + b["width"] / 2 for b in (left, box, right)]
         assert centres[1] == pytest.approx((centres[0] + centres[2]) / 2, abs=1)
+        above = colours.nth(j).bounding_box()["y"] - box["y"]
+        below = box["y"] + box["height"] - left["y"] - left["height"]
+        assert 0 <= above < 8
+        assert 0 <= below < 8
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
