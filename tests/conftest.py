@@ -329,6 +329,26 @@ def expect_table(page, caption, rows):
     expect(table_of(page, caption).locator("tbody tr")).to_have_count(len(rows))
 
 
+# Texts of pictures below an element that leave their picture, or lie on another text there. The
+# letters of a text take less room than the line they stand in.
+UNREADABLE = """(root) => [...root.querySelectorAll("svg")].flatMap((picture) => {
+    const found = [], before = [], room = picture.getBoundingClientRect();
+    for (const one of picture.querySelectorAll("text")) {
+        const said = one.textContent;
+        if (!said || !one.checkVisibility({visibilityProperty: true})) continue;
+        const box = one.getBoundingClientRect();
+        const [left, right] = [box.left + 1, box.right - 1];
+        const [top, bottom] = [box.top + box.height / 5, box.bottom - box.height / 5];
+        if (left < room.left - 1 || right > room.right + 1) found.push(`${said} leaves`);
+        if (top < room.top - 1 || bottom > room.bottom + 1) found.push(`${said} leaves`);
+        for (const [text, l, r, t, b] of before)
+            if (left < r && l < right && top < b && t < bottom) found.push(`${said} on ${text}`);
+        before.push([said, left, right, top, bottom]);
+    }
+    return found;
+})"""
+
+
 def press(page, *keys):
     for key in keys:
         page.keyboard.press(key)

@@ -19,7 +19,7 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from hydra_lib import widgets
 from hydra_lib.widgets._bundle import SEAM
-from tests.conftest import SITE, VIEWS, drawn, opening
+from tests.conftest import SITE, UNREADABLE, VIEWS, drawn, opening
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html"))
@@ -168,29 +168,11 @@ def test_a_screen_reader_meets_each_formula_that_is_shown(chapter):
 
 
 MOVED = """async () => {
+    const unreadable = UNREADABLE;
     const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     const grown = [], hidden = new Set();
-    // The letters of a text of a picture: less than the line they stand in.
-    const letters = (text) => {
-        const { left, right, top, bottom, height } = text.getBoundingClientRect();
-        return [left + 1, right - 1, top + height / 5, bottom - height / 5];
-    };
-    const readable = (widget) => {
-        for (const picture of widget.querySelectorAll("svg")) {
-            const room = picture.getBoundingClientRect(), before = [];
-            for (const one of picture.querySelectorAll("text")) {
-                if (!one.textContent || !one.checkVisibility({visibilityProperty: true})) continue;
-                const [left, right, top, bottom] = letters(one);
-                const said = `${widget.dataset.ready}: ${one.textContent}`;
-                if (left < room.left - 1 || right > room.right + 1) hidden.add(`${said} leaves`);
-                if (top < room.top - 1 || bottom > room.bottom + 1) hidden.add(`${said} leaves`);
-                for (const [text, l, r, t, b] of before)
-                    if (left < r && l < right && top < b && t < bottom)
-                        hidden.add(`${said} on ${text}`);
-                before.push([one.textContent, left, right, top, bottom]);
-            }
-        }
-    };
+    const readable = (widget) =>
+        unreadable(widget).forEach((text) => hidden.add(`${widget.dataset.ready}: ${text}`));
     for (const widget of document.querySelectorAll("[data-ready]")) {
         const heights = [];
         const height = () => widget.getBoundingClientRect().height;
@@ -224,7 +206,7 @@ MOVED = """async () => {
             }
     }
     return [grown, [...hidden]];
-}"""
+}""".replace("UNREADABLE", UNREADABLE)
 
 
 @pytest.mark.browser

@@ -38,7 +38,16 @@ from hydra_lib.widgets import (
 )
 from hydra_lib.widgets._base import Setting, SettingError
 from hydra_lib.widgets._bundle import STATIC, bundle
-from tests.conftest import drawn, follow, in_browser, in_javascript, numbers, press, written
+from tests.conftest import (
+    UNREADABLE,
+    drawn,
+    follow,
+    in_browser,
+    in_javascript,
+    numbers,
+    press,
+    written,
+)
 from tests.measured_records import bare_record, gpu_record
 
 browser = pytest.mark.browser
@@ -533,6 +542,7 @@ def test_what_a_widget_says(widget_page, name):
         lines = f"{one.aria_snapshot()}\n{one.evaluate(UNSPOKEN)}".split("\n")
         lines = [line for line in lines if not UNSTORED.fullmatch(line)]
         said += "".join(f"{line}\n" for line in lines if line not in said.split("\n")) + "\n"
+        assert one.evaluate(UNREADABLE) == []
     stored = SPOKEN / f"{name}.txt"
     if not stored.exists():
         stored.write_text(said, "utf-8")

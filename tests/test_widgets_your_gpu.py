@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from hydra_lib.records import check, records
 from hydra_lib.timing import AttentionSize
 from hydra_lib.widgets import ExplorerWidget, YourGpuWidget
-from tests.conftest import expect_refused, in_javascript, numbers
+from tests.conftest import UNREADABLE, expect_refused, in_javascript, numbers
 from tests.measured_records import bare_record, gpu_record
 from tests.refusal import refuses
 
@@ -300,6 +300,8 @@ def test_a_result_is_drawn(widget_page):
     expect(second.locator(".hydra-summary")).to_contain_text(
         "stored, three kernels: up to T = 1024"
     )
+    expect(page.locator("text:text-is('time of one call')")).to_have_count(1)
+    assert page.locator("body").evaluate(UNREADABLE) == []
     for widget in (ladder, sweep):
         check(record_of(widget))
 

@@ -34,32 +34,43 @@ function frame(node, across, up, names, written) {
 
 const LETTER = 6.6; // of a name in the picture, at the widest
 /** As much of a name as has room; the table of another length has all of it. */
-const cut = (name, room) => (name.length * LETTER <= room ? name : `${name.slice(0, Math.floor(room / LETTER) - 1).trimEnd()}…`);
+const cut = (name, room) => (name.length * LETTER <= room ? name
+  : room < 6 * LETTER ? "" : `${name.slice(0, Math.floor(room / LETTER) - 1).trimEnd()}…`);
 
 /** Marks with their place in the table beside them, and their name where nothing stands in its way; one that is
  * chosen stands out. */
 function marks(node, found, chosen, onChoose) {
-  const named = ({ row, rank }, left, level) => {
+  const taken = found.map(({ x, y }) => [x - 5, x + 5, y]); // [left, right, level] of each mark and text
+  const named = ({ row, rank, right, level }) => {
     const name = `${rank} ${row.kernel}`;
-    const end = left + LETTER * name.length;
-    const free = found.every(({ x, y }) => x < left || x > end + 6 || Math.abs(y - level) > 14);
-    return rank > 0 && end < WIDTH && free ? name : String(rank);
+    const end = right + LETTER * name.length;
+    const free = found.every(({ x, y }) => x < right || x > end + 6 || Math.abs(y - level) > 14);
+    return [end < WIDTH && free ? name : String(rank), right, "start"];
   };
-  for (const column of columns(found, 24)) {
+  // A kernel that is not in the table has no number: its name, towards where the picture has more room.
+  const shortened = ({ rank: name, x, right, level }) => {
+    const beside = taken.filter((other) => Math.abs(other[2] - level) < 14);
+    const [start, end] = [right, x - 8];
+    return x < WIDTH / 2
+      ? [cut(name, Math.min(WIDTH, ...beside.filter(([, r]) => r > start).map(([l]) => l)) - start), start, "start"]
+      : [cut(name, end - Math.max(LEFT, ...beside.filter(([l]) => l < end).map(([, r]) => r))), end, "end"];
+  };
+  const placed = columns(found, 24).flatMap((column) => {
     const right = Math.max(...column.map(({ x }) => x)) + 14;
     const places = apart(column.map(({ y }) => y), 14, TOP, BOTTOM);
-    column.forEach((mark, i) => {
-      const kind = mark.row.kernel === chosen ? "hydra-point hydra-picked" : "hydra-point";
-      const pick = svg("g", { class: kind },
-        line(mark.x + 4, mark.y, right - 2, places[i], "hydra-lead"),
-        svg("circle", { cx: mark.x, cy: mark.y, r: 4.5 }),
-        // A name in place of a number must not leave the picture.
-        mark.rank > 0 || mark.x < WIDTH / 2
-          ? text(right, places[i] + 4, cut(named(mark, right, places[i]), WIDTH - right), "start")
-          : text(mark.x - 8, places[i] + 4, cut(mark.rank, mark.x - 8 - LEFT), "end"));
-      pick.addEventListener("click", () => onChoose(mark.row.kernel));
-      node.append(pick);
-    });
+    return column.map((mark, i) => ({ ...mark, right, level: places[i] }));
+  });
+  const inTable = ({ rank }) => rank > 0;
+  for (const mark of [...placed.filter(inTable), ...placed.filter((one) => !inTable(one))]) {
+    const { row, x, y, right, level } = mark;
+    const [said, at, anchor] = inTable(mark) ? named(mark) : shortened(mark);
+    const side = anchor === "end" ? -1 : 1;
+    taken.push([at, at + side * LETTER * said.length].sort((a, b) => a - b).concat(level));
+    const pick = svg("g", { class: row.kernel === chosen ? "hydra-point hydra-picked" : "hydra-point" },
+      svg("circle", { cx: x, cy: y, r: 4.5 }), svg("title", {}, row.kernel),
+      ...(said ? [line(x + side * 4, y, at - side * 2, level, "hydra-lead"), text(at, level + 4, said, anchor)] : []));
+    pick.addEventListener("click", () => onChoose(row.kernel));
+    node.append(pick);
   }
 }
 
