@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from hydra_lib.records import check, records
 from hydra_lib.timing import AttentionSize
 from hydra_lib.widgets import ExplorerWidget, YourGpuWidget
-from tests.conftest import UNREADABLE, expect_refused, in_javascript, numbers
+from tests.conftest import UNREADABLE, expect_refused, in_browser, in_javascript, numbers
 from tests.measured_records import bare_record, gpu_record
 from tests.refusal import refuses
 
@@ -304,6 +304,80 @@ def test_a_result_is_drawn(widget_page):
     assert page.locator("body").evaluate(UNREADABLE) == []
     for widget in (ladder, sweep):
         check(record_of(widget))
+
+
+TIMES = """(() => {
+    const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    picture.style.width = "340px";
+    document.body.append(picture);
+    m.drawTimes(picture, c);
+    const all = (kind, ...names) => [...picture.querySelectorAll(kind)].map((one) =>
+        names.map((name) => one.getAttribute(name)));
+    const texts = [...picture.querySelectorAll("text")].map((one) => {
+        const {x, y, width, height} = one.getBBox();
+        return [one.textContent, Number(one.getAttribute("x")), x, x + width, y, y + height];
+    });
+    return {
+        room: picture.getAttribute("viewBox"), texts,
+        grid: all(".hydra-grid", "x1", "x2"), base: all(".hydra-base", "x1", "x2", "y1", "y2"),
+        rows: [...picture.querySelectorAll("g")].map((row) => [row.getAttribute("class"),
+            [...row.querySelectorAll("circle")].map((one) => [one.getAttribute("class"),
+                Number(one.getAttribute("cx")), Number(one.getAttribute("cy"))]),
+            [...row.querySelectorAll("line")].map((one) => ["x1", "x2", "y1", "y2"].map((at) =>
+                Number(one.getAttribute(at))))]),
+        unreadable: (UNREADABLE)(document.body),
+    };
+})()""".replace("UNREADABLE", UNREADABLE)
+
+
+@browser
+def test_times_stand_where_the_axis_says(chromium):
+    """On a logarithmic axis that holds every time, a wrong one too; rows in the order given."""
+    entries = [
+        {"name": "slow", "p20": 0.9e-3, "p50": 1e-3, "p80": 1.3e-3, "wrong": None, "own": True},
+        {"name": "on record", "p50": 2e-4, "wrong": None, "own": False},
+        {"name": "fast", "p20": 9e-6, "p50": 1e-5, "p80": 1.1e-5, "wrong": 1e-6, "own": True},
+    ]
+    (drawn,) = numbers(in_browser(chromium, "your_gpu_chart.js", TIMES, [entries]))
+    assert drawn["unreadable"] == []
+    width, height = [float(x) for x in drawn["room"].split()][2:]
+    written = {}
+    for said, x, left, right, top, bottom in drawn["texts"]:
+        assert 0 <= left < right <= width
+        assert 0 <= top < bottom <= height
+        if amount := re.fullmatch(r"(\d+) (ns|µs|ms)", said):
+            written[float(amount[1] + {"ns": "e-9", "µs": "e-6", "ms": "e-3"}[amount[2]])] = x
+    assert set(written) >= {1e-6, 1e-5, 1e-4, 1e-3}
+    assert [float(x) for line in drawn["grid"] for x in line] == [
+        x for x in written.values() for _ in range(2)
+    ]
+    decade = (written[1e-3] - written[1e-6]) / 3
+
+    def place(seconds):
+        return pytest.approx(written[1e-6] + decade * math.log10(seconds / 1e-6), abs=0.01)
+
+    (base,) = drawn["base"]
+    ends = [10 ** ((float(x) - written[1e-6]) / decade - 6) for x in base[:2]]
+    assert ends == [pytest.approx(1e-6 / 1.5), pytest.approx(1.3e-3 * 1.5)]
+    names = ["slow: 1.00 ms", "on record: 200 µs", "fast: 10.0 µs"]
+    texts = {said: place for said, *place in drawn["texts"]}
+    levels = []
+    for entry, name, (kind, dots, spans) in zip(entries, names, drawn["rows"], strict=True):
+        assert ("hydra-picked" in kind) == entry["own"]
+        _, x, y = dots[0]
+        levels.append(y)
+        assert x == place(entry["p50"])
+        span = [place(entry["p20"]), place(entry["p80"]), y, y] if "p20" in entry else None
+        assert spans == ([span] if span else [])
+        wrong = [[kind, at, level] for kind, at, level in dots[1:]]
+        assert wrong == ([["hydra-mistaken", place(1e-6), y]] if entry["wrong"] else [])
+        _, left, right, top, bottom = texts[name]  # above its dot, towards the middle
+        assert y - 24 < top < bottom < y
+        assert (right if x > width / 2 else left) == pytest.approx(x, abs=1)
+    assert levels == sorted(levels)
+    assert levels[-1] < float(base[2]) == float(base[3]) < height - 30
+    (title,) = [place for said, *place in drawn["texts"] if said == "time of one call"]
+    assert title[2] == pytest.approx(float(base[1]), abs=1)
 
 
 def record_of(result):
