@@ -75,7 +75,7 @@ EVERY = {
     "stride": partial(StrideWidget, wrong=True),
     "temperature": partial(TemperatureWidget, [1, 0]),
     "tiles": TilesWidget,
-    "trace": partial(TraceWidget, SQUARE, SQUARE, SQUARE, mask=[[True, False], [True, True]]),
+    "trace": partial(TraceWidget, q=SQUARE, k=SQUARE, v=SQUARE, mask=[[True, False], [True, True]]),
     "your_gpu": partial(YourGpuWidget, {"x": bare_record(), "y": gpu_record()}),
     "your_kernel": YourKernelWidget,
 }
@@ -97,7 +97,8 @@ FURTHER = {
     "strassen": [{"product": 6}],
     "temperature": [{"tau": 0}, {"tau": math.inf}],
     "tiles": [{"step": 0}],
-    "trace": [{"cell": "scores.1.1", "step": 2}, {"cell": "weights.2.1", "temperature": 1}],
+    "trace": [{"cell": "scores.1.1", "step": 2}, {"cell": "weights.2.1", "temperature": 1}]
+    + [{"v": [[1, 0.5, 0], [0, 0.5, 1]], "words": ["cat", "it"], "cell": "output.2.1"}],
     "your_gpu": [{"measure": "matmul"}, {"measure": "sweep"}],
 }
 

@@ -271,21 +271,30 @@ LEVELS = """() => [
         one.max, one.getAttribute("aria-valuetext"), one.disabled, one.value]),
     [...document.querySelectorAll(".hydra-exact")].map((one) =>
         ["x", "y", "height"].map((name) => Number(one.getAttribute(name)))),
+    [...document.querySelectorAll(".hydra-particles")].map((pile) =>
+        [...(pile.getAttribute("d") ?? "").matchAll(/M(\\S+) (\\S+)h/g)].map((dot) =>
+            [Number(dot[1]), Number(dot[2])])),
 ]"""
 
 
 def expect_levels(page, scores, p):
-    """Levels stand where their energies are, and on each a block as high as its probability."""
+    """Levels stand where their energies are, and on each a block as high as its probability, and
+    the particles, none on another, in rows of ten."""
     energies = [-s for s in scores if s > -math.inf]
     low, high = math.floor(min(-4, *energies)), math.ceil(max(2, *energies))
-    shelves, blocks = page.evaluate(LEVELS)
-    for i, (score, x, shelf, block) in enumerate(zip(scores, p, shelves, blocks, strict=True)):
+    shelves, blocks, piles = page.evaluate(LEVELS)
+    for i, (score, x, shelf, block, pile) in enumerate(
+        zip(scores, p, shelves, blocks, piles, strict=True)
+    ):
         banned = score == -math.inf
         about = f"energy of state {i + 1}", str(low), str(high), written(-score), banned
         assert tuple(shelf[:5]) == about
         assert banned or float(shelf[5]) == pytest.approx(-score, abs=0.051)
         top = 106 if banned else 254 - 148 * (-score - low) / (high - low)
         assert block == pytest.approx([100 * i + 8, top - 2 - 90 * x, 90 * x])
+        places = [((a - 8 - 100 * i) / 8.4, (top - 2 - b) / 9) for a, b in pile]
+        stack = [(math.ceil(column), math.ceil(row)) for column, row in places]
+        assert stack == [(at % 10 + 1, at // 10 + 1) for at in range(len(pile))]
 
 
 CHARTS = {"U": (240, 96), "F": (240, 96), "S": (500, 96), "C": (500, 140)}  # width and height
