@@ -667,6 +667,8 @@ def expect_guesses(page, scores, guesses):
         expect(button.locator("span > span")).to_have_text(parts)
         said = f"{name} {share}".strip() if known else "guess its role"
         expect(button).to_have_attribute("aria-label", f"layer {layer}, head {head}: {said}")
+        filled = float(button.evaluate("e => e.style.getPropertyValue('--share')").rstrip("%"))
+        assert filled == (pytest.approx(100 * own[shown], abs=0.51) if known else 0)
 
 
 PLACE = "of its attention goes there, where there is something to find"
