@@ -111,3 +111,20 @@ def pair_record():
     ceilings = {"copy": ceiling(1.0, bytes=2), "matmul": ceiling(1.0, flops=3)}
     about = environment_of("EPYC", cpu="EPYC")
     return {"what": "x", "environment": about, "rows": rows, "ceilings": {"float32": ceilings}}
+
+
+def run_in_page(measure, rows, wrong=()):
+    """A result as a run in a page leaves it; ``rows`` are (line, seconds), all paired or none."""
+    clock = "the page's clock"
+    about = {"device": "made up", "cpu": "a processor", "threads": None, "software": False}
+    about |= {"browser": "Chromium 156", "agent": "x", "clock": clock, "step": 1e-4}
+    ceiling = [1e-3, 1e-3, 1e-3, 0.01, 20]
+    return {
+        "task": {"measure": measure, "T": 256, "h": 12, "D": 64, "n": 512},
+        "about": about | {"date": "2026-11-21T01:02:03.004Z"},
+        "roof": {"float32": {"copy": [*ceiling, None, 2**27], "matmul": [*ceiling, 2**31, 2**24]}},
+        "rows": [[i, t, t, t, 0.01, 20, 3e-7, None, None, None] for i, t in rows],
+        "missing": [[11, "Left out: no room."]] if measure == "sweep" else [],
+        "made": ["no_wait"] if wrong else [],
+        "wrong": list(wrong),
+    }

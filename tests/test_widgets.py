@@ -48,7 +48,7 @@ from tests.conftest import (
     press,
     written,
 )
-from tests.measured_records import bare_record, gpu_record
+from tests.measured_records import bare_record, gpu_record, run_in_page
 
 browser = pytest.mark.browser
 SPOKEN = Path(__file__).parent / "spoken"
@@ -99,7 +99,9 @@ FURTHER = {
     "tiles": [{"step": 0}],
     "trace": [{"cell": "scores.1.1", "step": 2}, {"cell": "weights.2.1", "temperature": 1}]
     + [{"v": [[1, 0.5, 0], [0, 0.5, 1]], "words": ["cat", "it"], "cell": "output.2.1"}],
-    "your_gpu": [{"measure": "matmul"}, {"measure": "sweep"}],
+    "your_gpu": [{"measure": "matmul"}, {"measure": "sweep"}]
+    + [{"result": run_in_page("attention", [(0, 0.3), (3, 2e-3), (4, 1e-3)], [[4, 2e-4]])}]
+    + [{"measure": "sweep", "result": run_in_page("sweep", [(0, 1e-3), (1, 2e-4), (3, 8e-4)])}],
 }
 
 
@@ -524,7 +526,7 @@ def test_elements_and_attributes_are_those_a_browser_knows(widget_page, name):
 # The numbers of a table are looked at elsewhere; and a browser has WebGPU or not.
 UNSTORED = re.compile(
     r" +- '?(row|rowgroup)\b.*| +- '?cell(?!.*[a-z]{4}.*[^:]$).*| {8}.*"
-    r"|- paragraph: This browser .*"
+    r"|- paragraph: This browser .*| +- textbox \"the record as JSON\".*"
 )
 UNSPOKEN = """root => [...root.querySelectorAll("[aria-hidden=true]")].map((one) =>
     [...one.querySelectorAll("text")].map((text) => text.textContent).join(" · ")

@@ -15,7 +15,7 @@ from hydra_lib.records import check, records
 from hydra_lib.timing import AttentionSize
 from hydra_lib.widgets import ExplorerWidget, YourGpuWidget
 from tests.conftest import UNREADABLE, expect_refused, in_browser, in_javascript, numbers
-from tests.measured_records import bare_record, gpu_record
+from tests.measured_records import bare_record, gpu_record, run_in_page
 from tests.refusal import refuses
 
 browser = pytest.mark.browser
@@ -259,28 +259,11 @@ def test_runs_that_end_early(gpu_page):
     expect(rung(page, 2).locator("th small")).to_contain_text(compiled)
 
 
-def made_up(measure, rows, wrong=()):
-    """A result as a run leaves it; ``rows`` are (line, seconds), all of them paired or none."""
-    clock = "the page's clock"
-    about = {"device": "made up", "cpu": "a processor", "threads": None, "software": False}
-    about |= {"browser": "Chromium 156", "agent": "x", "clock": clock, "step": 1e-4}
-    ceiling = [1e-3, 1e-3, 1e-3, 0.01, 20]
-    return {
-        "task": {"measure": measure, "T": 256, "h": 12, "D": 64, "n": 512},
-        "about": about | {"date": "2026-11-21T01:02:03.004Z"},
-        "roof": {"float32": {"copy": [*ceiling, None, 2**27], "matmul": [*ceiling, 2**31, 2**24]}},
-        "rows": [[i, t, t, t, 0.01, 20, 3e-7, None, None, None] for i, t in rows],
-        "missing": [[11, "Left out: no room."]] if measure == "sweep" else [],
-        "made": ["no_wait"] if wrong else [],
-        "wrong": list(wrong),
-    }
-
-
 @browser
 def test_a_result_is_drawn(widget_page):
     known = {"ladder": records("")["ladder"]}
-    ladder = made_up("attention", [(0, 0.3), (3, 2e-3), (4, 1e-3)], [[3, 0], [4, 2e-4]])
-    sweep = made_up("sweep", [(0, 1e-3), (1, 2e-4), (2, 4e-3), (3, 8e-4), (5, 3.2e-3)])
+    ladder = run_in_page("attention", [(0, 0.3), (3, 2e-3), (4, 1e-3)], [[3, 0], [4, 2e-4]])
+    sweep = run_in_page("sweep", [(0, 1e-3), (1, 2e-4), (2, 4e-3), (3, 8e-4), (5, 3.2e-3)])
     widgets = [
         YourGpuWidget(known, result=ladder, name="ladder"),
         YourGpuWidget(measure="sweep", result=sweep, name="sweep"),
