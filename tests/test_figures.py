@@ -46,11 +46,19 @@ def test_ids_that_remain_are_used():
         assert f"#{name}" in svg
 
 
-def test_no_alternative_is_an_error():
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: themed(figure()[0], " "),
+        lambda: matrices(("x", torch.ones(2)), alt=""),  # before anything is drawn
+        lambda: graph({}, [], alt=""),
+    ],
+)
+def test_no_alternative_is_an_error(draw):
     with pytest.raises(
         ValueError, match=r"^alt must say what the figure shows, got an empty text$"
     ):
-        themed(figure()[0], " ")
+        draw()
 
 
 def test_cells_are_of_one_size_and_rows_lie_beside_each_other():
@@ -176,6 +184,11 @@ PAIRS = (
         ),
         (lambda: matrices(3, alt="x"), TypeError, PAIRS + "3"),
         (lambda: matrices(torch.ones(1), alt="x"), TypeError, PAIRS + "tensor([1.])"),
+        (
+            lambda: matrices(("x", np.ma.masked_array([[1.0]], [[True]])), alt="x"),
+            TypeError,
+            "items, 'x': must have no mask, got a masked array: fill what it hides",
+        ),
         (lambda: matrices(("x", [[1.0]]), alt="x"), TypeError, PAIRS + "('x', [[1.0]])"),
         (
             lambda: matrices((*GOOD, torch.zeros(3), 1), alt="x"),

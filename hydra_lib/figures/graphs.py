@@ -3,7 +3,7 @@
 import numpy as np
 
 from hydra_lib import _checks
-from hydra_lib.figures.ink import COLORS, Picture, figure, themed
+from hydra_lib.figures.ink import COLORS, Picture, check_alt, figure, themed
 
 
 def graph(
@@ -26,6 +26,7 @@ def graph(
     >>> graph({"x": (0, 0), "y": (1, 0)}, [("x", "y", "f")], alt="y is f of x", height=1)
     Picture: y is f of x
     """
+    check_alt(alt)
     _checks.instance("places", places, dict)
     _checks.instance("arrows", arrows, list)
     if not places:

@@ -61,6 +61,13 @@ def figure(
     return fig, fig.subplots(rows, columns, **options)
 
 
+def check_alt(alt: str) -> None:
+    """Refuse what says nothing, before a figure is drawn for it."""
+    _checks.instance("alt", alt, str)
+    if not alt.strip():
+        raise ValueError("alt must say what the figure shows, got an empty text")
+
+
 def themed(fig: Figure, alt: str) -> Picture:
     """Inline SVG of ``fig``, black drawn in the colour of the surrounding text.
 
@@ -74,9 +81,7 @@ def themed(fig: Figure, alt: str) -> Picture:
             "fig must be a matplotlib Figure, the first of the two that figure() returns, "
             f"got {kind}"
         )
-    _checks.instance("alt", alt, str)
-    if not alt.strip():
-        raise ValueError("alt must say what the figure shows, got an empty text")
+    check_alt(alt)
     out = io.StringIO()
     # A fixed salt and no date: the same figure is the same text at every build.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "hydra"}):

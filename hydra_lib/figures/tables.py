@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from hydra_lib import _checks
-from hydra_lib.figures.ink import COLORS, Picture, themed
+from hydra_lib.figures.ink import COLORS, Picture, check_alt, themed
 
 DIGITS = 17  # no double has more that say anything
 STRONGEST = 0.6  # of the colours, so that a number on top can be read
@@ -35,14 +35,16 @@ def matrices(
     nobody's. ``highlight`` frames one row of the first and of the last matrix. A matrix is a torch
     tensor or a NumPy array of real numbers.
 
-    Raises TypeError for other items and owners that are no integers; ValueError for no matrix at
-    all, one without two axes or without entries, owners that do not broadcast to it, ``digits``
-    outside 0 … 17, and a ``highlight`` that is not a row of the first and the last matrix.
+    Raises TypeError for other items, masked arrays among them, and for owners that are no
+    integers; ValueError for no matrix at all, one without two axes or without entries, owners that
+    do not broadcast to it, ``digits`` outside 0 … 17, a ``highlight`` that is not a row of the
+    first and the last matrix, and an ``alt`` that says nothing.
 
     >>> import torch
     >>> matrices(("weights", torch.eye(2)), alt="the identity")
     Picture: the identity
     """
+    check_alt(alt)
     tables = [item if isinstance(item, str) else _table(item) for item in items]
     heights = [t[1].shape[0] for t in tables if not isinstance(t, str)]
     if not heights:
@@ -130,6 +132,10 @@ def shades(
 def _table(item: object) -> tuple[str, torch.Tensor, torch.Tensor | None]:
     matrix: torch.Tensor
     match item:
+        case (str(title), np.ma.MaskedArray(), *_):
+            raise TypeError(
+                f"items, {title!r}: must have no mask, got a masked array: fill what it hides"
+            )
         case (str(title), np.ndarray() as array, *rest) if (
             array.dtype.kind in "biufc" and len(rest) < 2
         ):
