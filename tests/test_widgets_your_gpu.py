@@ -89,9 +89,11 @@ def test_what_a_device_cannot_run():
         "maxComputeWorkgroupsPerDimension": 65535,
     }
     device = {"limits": limits, "half": False}
+    full = {"buffers": {"q": 2**25}, "shared": 2**14, "steps": [{"groups": [1, 65535, 1]}]}
     plan = {"buffers": {"q": 10}, "dtype": "float32", "shared": 0, "steps": [{"groups": [1, 1, 1]}]}
     plans = [
         plan,
+        plan | full,
         plan | {"dtype": "float16"},
         plan | {"shared": 18432},
         plan | {"buffers": {"scores": 2**28}},
@@ -100,11 +102,22 @@ def test_what_a_device_cannot_run():
     found = numbers(in_javascript("gpu.js", "m.refusal(...c)", [[device, one] for one in plans]))
     assert found == [
         None,
+        None,
         "this device or browser has no float16",
         "it needs 18.4 kB of workgroup memory; this device gives 16.4 kB",
         "scores would take 1.1 GB; a buffer here holds at most 134 MB",
         "it needs 70000 workgroups in a line; this device takes 65535",
     ]
+
+
+def test_a_page_without_webgpu_is_told_why():
+    secure, plain = numbers(in_javascript("gpu.js", "m.withoutGpu(c)", [True, False]))
+    where = "Chrome and Edge have it from version 113, Safari from 26, Firefox from 141, not yet on"
+    assert secure == f"This browser has no WebGPU. {where} every system."
+    assert plain == (
+        "This page did not come over https, and browsers give WebGPU only to pages that do, or "
+        "that come from localhost or a file."
+    )
 
 
 def test_names_of_browsers():
