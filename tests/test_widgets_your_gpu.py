@@ -202,6 +202,9 @@ def test_a_run_on_a_device(gpu_page):
     page.get_by_text("The record as JSON").click()
     record = json.loads(page.get_by_label("the record as JSON").input_value())
     check(record)
+    roof = record["ceilings"]["float32"]
+    assert [roof["copy"][key] for key in ("flops", "bytes")] == [None, 8 * 2**20]
+    assert [roof["matmul"][key] for key in ("flops", "bytes")] == [2 * 128**3, 3 * 4 * 128**2]
     page.get_by_role("button", name="Copy").click()
     expect(page.locator(".hydra-json button")).to_have_text(re.compile("^Copied|^Selected"))
     assert [row["kernel"] for row in record["rows"]] == [*LOOPS, *GPU]

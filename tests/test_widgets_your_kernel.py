@@ -1,8 +1,10 @@
 """The reader's own inner loop: forgotten barriers, mistakes by name, compile errors with lines."""
 
+import math
 import re
 
 import pytest
+import torch
 from playwright.sync_api import expect
 
 from hydra_lib.widgets import YourKernelWidget
@@ -60,6 +62,29 @@ def test_every_known_mistake_is_told_from_the_others():
     )
     assert zeros["words"].startswith("All zeros")
     assert odd["words"].startswith("Row 0 is the first wrong one")
+
+
+def test_some_mistakes_by_torch():
+    """What is said to be wrong is what that mistake gives, computed in another way."""
+    given = """[["q", "k", "v"].map((name) => Array.from(m.trialInputs()[name])),
+        c.map((name) => Array.from(m.mistaken(name)))]"""
+    names = ["", "scale", "exp", "mask", "diagonal"]
+    inputs, outputs = numbers(in_javascript("your_kernel.js", given, [names]))[0]
+    q, k, v = (torch.tensor(x, dtype=torch.float64).view(53, 24) for x in inputs)
+    row, key = torch.meshgrid(torch.arange(53), torch.arange(53), indexing="ij")
+    scores, tau = q @ k.mT, math.sqrt(24)
+    seen = {
+        "": (scores / tau, key <= row),
+        "scale": (scores, key <= row),
+        "exp": (scores / tau / math.log(2), key <= row),
+        "mask": (scores / tau, key // 16 <= row // 16),  # later tiles are never visited
+        "diagonal": (scores / tau, key < row),
+    }
+    for name, output in zip(names, outputs, strict=True):
+        exponents, mask = seen[name]
+        expected = exponents.masked_fill(~mask, -torch.inf).softmax(-1) @ v
+        found = torch.tensor(output, dtype=torch.float64).view(53, 24)
+        torch.testing.assert_close(found[1:], expected[1:])  # the first may see no key at all
 
 
 def check(page, code):
