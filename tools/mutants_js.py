@@ -37,7 +37,7 @@ TESTS = {
     "chart.js": ["explorer"],
     "costs.js": ["devices"],
     "explorer_chart.js": ["explorer"],
-    "gpu.js": ["gpu_kernels", "your_gpu"],
+    "gpu.js": ["gpu_kernels", "your_gpu", "your_kernel"],
     **{f"head_viewer_{part}.js": ["head_viewer"] for part in ("heads", "roles", "strip", "told")},
     "heads.js": ["head_splitter"],
     "kernels.js": ["gpu_kernels", "your_gpu"],
