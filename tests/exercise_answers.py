@@ -1574,6 +1574,7 @@ CHAPTER_09 = {
         ],
         [
             (lambda p, q: 18 * p / q, "18"),
+            (lambda p, q: math.ceil(15 * p / q), "rounded up"),
             (lambda p, q: 15 * q / p, "upside down"),
             (lambda p, q: 7.5 * p / q, "factor 2"),
             (lambda p, q: 30 * p / q, "factor 2"),
@@ -1600,8 +1601,8 @@ CHAPTER_09 = {
             (torch.linalg.matmul, "plain product"),
             (lambda a, b: torch.inner(a, b.mT), "plain product"),
             (lambda a, b: torch.linalg.multi_dot([a, b]), "plain product"),
-            (lambda a, b: (a[:, :, None] * b).sum(1), "was not given the even part"),
-            (lambda a, b: torch.stack([a @ one for one in b.mT], 1), "was not given the even part"),
+            (lambda a, b: (a[:, :, None] * b).sum(1), "no product of its own"),
+            (lambda a, b: torch.stack([a @ one for one in b.mT], 1), "no product of its own"),
             (peel_by_padding, "padding"),
             (lambda a, b: a[:-1, :-1] @ b[:-1, :-1], "even part alone"),
             (lambda a, b: b @ a, "order"),
@@ -1622,6 +1623,12 @@ CHAPTER_09 = {
         ],
         [
             (with_zeros, "came out"),
+            (
+                lambda a, b, c, d: np.block([[a, b], [c, d]]).astype(
+                    np.float32 if a.dtype.kind == "f" else a.dtype
+                ),
+                "float64 went in, float32 came out",
+            ),
             (lambda a, b, c, d: with_zeros(a, b, c, d).astype(a.dtype), "floating point"),
             (lambda *c: np.block([[c[0], c[1]], [c[2], c[3]]]) * 1.0, "came out"),
             (lambda a, b, c, d: np.block([[a, c], [b, d]]), "swapped"),
@@ -1924,6 +1931,8 @@ CHAPTER_10 = {
         ],
         [
             (lambda f, b, p, w: f / p + b / w, "same time"),
+            (lambda f, b, p, w: max(f / 1e14, b / 2e12), "is not right"),
+            (lambda f, b, p, w: f / p if f / b > 50 else b / w, "is not right"),
             (lambda f, b, p, w: min(f / p, b / w), "not enough"),
             (lambda f, b, p, w: f / p, "bytes are missing"),
             (lambda f, b, p, w: b / w, "FLOPs are missing"),
@@ -2147,6 +2156,7 @@ CHAPTER_11 = {
         ],
         [
             (lambda size, ranks: size * (ranks - 1) / ranks, "half"),
+            (lambda size, ranks: 2 * (ranks - 1) * (size // ranks), "drops"),
             (lambda size, ranks: size, "one copy"),
             (lambda size, ranks: 2 * size, "at home"),
             (lambda size, ranks: size * (ranks - 1), "everyone"),
@@ -2217,6 +2227,10 @@ CHAPTER_11 = {
             (lambda r, P, h, n: list(range(n)), "all of them"),
             (lambda r, P, h, n: (own_heads(r, P, h) // n).unique(), "n_heads / n_kv"),
             (lambda r, P, h, n: [r], "that is the rank"),
+            (
+                lambda r, P, h, n: sorted({kv_by_loop(r, P, h, n)[0], kv_by_loop(r, P, h, n)[-1]}),
+                "between",
+            ),
             (
                 lambda r, P, h, n: kv_by_loop(r, P, h, n)[::-1],
                 "the right numbers, in another order",

@@ -92,10 +92,15 @@ def test_what_the_chapter_runs(ranks):
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_the_toy_model_trains_as_on_one_process(ranks):
-    for one, many, difference in (of_rank["toy"] for of_rank in found(ranks)):
+    for one, many, difference, sent in (of_rank["toy"] for of_rank in found(ranks)):
         assert many == pytest.approx(one, rel=1e-12)
         assert len(set(one)) == 3
         assert difference < 1e-10
+        # A step sends what two layers do forward and back; clipping, the length of each tensor.
+        layers, lengths = [8 * 16 * 48 * 48] * 4, 8 * 16
+        assert [call.bytes for call in sent] == [*layers, lengths] * 3
+    for *_, sent in (of_rank["unclipped"] for of_rank in found(ranks)):
+        assert [call.bytes for call in sent] == layers
 
 
 @pytest.mark.slow

@@ -110,7 +110,7 @@ def contributions(head_outputs, W_O, ranks):
 
 
 @function(
-    [(24.0, 2), (600.0, 3), (1000.0, 8)],
+    [(24.0, 2), (600.0, 3), (1000.0, 8), (1000.0, 3)],
     mistakes=[
         (lambda n, P: n * (P - 1) / P, "that is half of it: the sums go around, then the results"),
         (lambda n, P: n, "that is one copy: sums go around in pieces, and then the results"),
@@ -122,6 +122,10 @@ def contributions(head_outputs, W_O, ranks):
         (lambda n, P: n * P, "that is what all ranks hold together"),
         (lambda n, P: 2 * (P - 1), "that is how many messages; the question is their bytes"),
         (lambda n, P: n / P, "that is one message; there are 2 (P − 1)"),
+        (
+            lambda n, P: 2 * (P - 1) * (n // P),
+            "a piece is size / ranks: // drops what is left over",
+        ),
     ],
 )
 def bytes_sent(size, ranks):
@@ -267,7 +271,10 @@ def _own(rank, ranks, n_heads, n_kv):
 
 
 @function(
-    [(1, 2, 8, 4), (2, 4, 8, 2), (3, 4, 8, 2), (5, 8, 16, 4), (1, 2, 12, 4), (1, 6, 12, 4)],
+    [
+        *((1, 2, 8, 4), (2, 4, 8, 2), (3, 4, 8, 2), (5, 8, 16, 4)),
+        *((1, 2, 12, 4), (1, 6, 12, 4), (1, 2, 12, 6), (0, 1, 8, 4)),
+    ],
     mistakes=[
         (
             lambda r, P, h, n: list(range(r * n // P, (r + 1) * n // P)),
@@ -286,6 +293,10 @@ def _own(rank, ranks, n_heads, n_kv):
         (
             lambda r, P, h, n: sorted({i // n for i in _own(r, P, h, n)}),
             "a group has n_heads / n_kv query heads, and not n_kv",
+        ),
+        (
+            lambda r, P, h, n: sorted({_needed(r, P, h, n)[0], _needed(r, P, h, n)[-1]}),
+            "the first and the last only: the rank needs those between them as well",
         ),
         (lambda r, P, h, n: [r], "that is the rank: which KV heads do its query heads share?"),
         (lambda r, P, h, n: [r % n], "that deals them out in turn; groups are neighbours"),

@@ -1,6 +1,7 @@
 """Checks of the exercises of the chapter on Strassen's algorithm."""
 
 import dataclasses
+import math
 
 import numpy as np
 import torch
@@ -72,6 +73,7 @@ def multiplications():
     [(1e11, 1e9), (3e10, 2e9), (5e10, 2e10)],
     mistakes=[
         (lambda p, q: 15 * p / q + 1, "one less: the question is where both take equally long"),
+        (lambda p, q: math.ceil(15 * p / q), "rounded up: where both take equally long, as it is"),
         (lambda p, q: 18 * p / q, "18 additions are Strassen's form; Winograd's has 15"),
         (lambda p, q: 15 * q / p, "upside down: slow additions push the crossover up"),
         (lambda p, q: 15 * p / (2 * q), "a factor 2: n³ / 4 against 15 n² / 4"),
@@ -117,7 +119,7 @@ def _even_part_only(tried, case) -> str | Verdict | None:
         if n in sides:
             return f"the numbers are right, but that is the plain product of an odd size, {n}"
         even = even or sides == {n - 1}
-    return None if even else "the numbers are right, but `multiply` was not given the even part"
+    return None if even else "the numbers are right, but the even part is no product of its own"
 
 
 def _peeled(a, b, without: str = ""):
@@ -202,7 +204,10 @@ def _placed(*order: int):
 
 @function(
     [
-        *(tuple(np.arange(36).reshape(4, 3, 3).astype(dtype)) for dtype in (np.float32, np.int64)),
+        *(
+            tuple(np.arange(36).reshape(4, 3, 3).astype(dtype))
+            for dtype in (np.float32, np.int64, np.float64, np.float16)
+        ),
         tuple(2**53 + np.arange(36).reshape(4, 3, 3)),
     ],
     mistakes=[

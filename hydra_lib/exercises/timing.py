@@ -137,8 +137,10 @@ def bytes_moved():
 
 @function(
     [
-        (flops, moved, 1e14, 2e12)
-        for flops, moved in ((8e12, 1e9), (1e9, 8e9), (4e12, 2e10), (1e10, 1e9))
+        (8e12, 1e9, 1e14, 2e12),
+        (1e9, 8e9, 1e14, 2e12),
+        (4e12, 2e10, 3e13, 5e12),
+        (8e12, 1e11, 2e14, 1e12),
     ],
     mistakes=[
         (

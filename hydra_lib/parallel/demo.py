@@ -96,10 +96,13 @@ def keys(mesh: DeviceMesh, config: HeadConfig, tokens: int) -> Comparison:
     return _told(mesh, shapes, errors, forward, seen.calls[len(forward) :])
 
 
-def toy_losses(mesh: DeviceMesh, steps: int) -> tuple[list[float], list[float], float]:
+def toy_losses(
+    mesh: DeviceMesh, steps: int
+) -> tuple[list[float], list[float], float, list[Collective]]:
     """Chapter 07's model, trained whole and with its heads over the ranks, in float64.
 
-    The losses of both, and the largest difference that is left between two weights.
+    The losses of both, the largest difference that is left between two weights, and all that was
+    sent.
     """
     whole = ToyModel(generator=torch.Generator().manual_seed(0)).double().to(mesh.device_type)
     part = copy.deepcopy(whole)
@@ -109,13 +112,13 @@ def toy_losses(mesh: DeviceMesh, steps: int) -> tuple[list[float], list[float], 
     about = {"steps": steps, "batch": 16, "seed": 0}
     one = list(train(whole, ids[:, :-1], ids[:, 1:], **about))
     # Norms and embeddings are the same on every rank; clipping meets them beside the shards.
-    with implicit_replication():
+    with implicit_replication(), Collectives() as seen:
         many = list(train(part, ids[:, :-1], ids[:, 1:], **about))
     differences = [
         (getattr(ours, "full_tensor", lambda ours=ours: ours)() - theirs).abs().max().item()
         for ours, theirs in zip(part.parameters(), whole.parameters(), strict=True)
     ]
-    return one, many, max(differences)
+    return one, many, max(differences), seen.calls
 
 
 def _told(mesh: DeviceMesh, shapes, errors, forward, backward) -> Comparison:
