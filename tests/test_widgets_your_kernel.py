@@ -159,6 +159,8 @@ def test_without_a_device_barriers_are_still_found(widget_page):
     said, problems = check(page, without("so are the scores"))
     assert said.startswith("This browser has no WebGPU.")
     assert len(problems) == 1
+    follow(page, "#your_kernel.code=%22let%20s%20%3D%200.0%3B%22")
+    expect(page.get_by_label("The inner loop")).to_have_value("let s = 0.0;")
     follow(page, "#your_kernel.code=7")
     problem = page.locator("[data-ready=your_kernel] > .hydra-problem").last
     expect(problem).to_contain_text("The link asks for code = 7")
