@@ -161,6 +161,17 @@ def as_text(path):
     return "\n".join(c.source for c in nbformat.read(path, as_version=4).cells)
 
 
+def test_kernels_start_without_what_tests_set_for_triton(monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    place = importlib.util.spec_from_file_location("own", ROOT / "notebooks" / "conftest.py")
+    place.loader.exec_module(own := importlib.util.module_from_spec(place))
+    starting = own.pytest_runtest_setup()
+    next(starting)  # nbval starts the kernel here
+    assert "TRITON_INTERPRET" not in os.environ
+    assert next(starting, "ended") == "ended"
+    assert os.environ["TRITON_INTERPRET"] == "1"
+
+
 # --- links ---------------------------------------------------------------------------------------
 
 
@@ -347,6 +358,7 @@ def test_the_kernels_chapter_runs_to_its_end_without_triton(tmp_path):
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
     )
     paths = os.pathsep.join([str(tmp_path), str(ROOT)])
-    client.execute(env={**os.environ, "PYTHONPATH": paths})
+    own = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    client.execute(env=own | {"PYTHONPATH": paths})
     text = str([cell.get("outputs") for cell in notebook.cells])
     assert "Triton cannot be imported (not on this system)" in text

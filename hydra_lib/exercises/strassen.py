@@ -73,7 +73,10 @@ def multiplications():
     [(1e11, 1e9), (3e10, 2e9), (5e10, 2e10)],
     mistakes=[
         (lambda p, q: 15 * p / q + 1, "one less: the question is where both take equally long"),
-        (lambda p, q: math.ceil(15 * p / q), "rounded up: where both take equally long, as it is"),
+        (
+            lambda p, q: math.ceil(15 * p / q),
+            "rounded up: both take equally long at an n that need not be whole",
+        ),
         (lambda p, q: 18 * p / q, "18 additions are Strassen's form; Winograd's has 15"),
         (lambda p, q: 15 * q / p, "upside down: slow additions push the crossover up"),
         (lambda p, q: 15 * p / (2 * q), "a factor 2: n³ / 4 against 15 n² / 4"),

@@ -48,7 +48,8 @@ function marks(node, found, chosen, onChoose) {
     return [end < WIDTH && free ? name : String(rank), right, "start"];
   };
   // A kernel that is not in the table has no number: its name, towards where the picture has more room.
-  const shortened = ({ rank: name, x, right, level }) => {
+  const shortened = ({ row, x, right, level }) => {
+    const name = row.kernel;
     const beside = taken.filter((other) => Math.abs(other[2] - level) < 14);
     const [start, end] = [right, x - 8];
     return x < WIDTH / 2
@@ -141,7 +142,7 @@ export function drawLines(node, shown, show, chosen, onChoose) {
     path.addEventListener("click", () => onChoose(kernel));
     node.append(path);
     const rank = shown.lines.findIndex((row) => row.kernel === kernel) + 1;
-    ends.push({ row: own.at(-1).row, rank: rank || kernel, x: x(own.at(-1).x), y: y(own.at(-1).value) });
+    ends.push({ row: own.at(-1).row, rank, x: x(own.at(-1).x), y: y(own.at(-1).value) });
   }
   marks(node, ends, chosen, onChoose);
   const along = ["B", "h"].filter((key) => new Set(stops.map(({ taken: own }) => own[key])).size > 1);
