@@ -143,9 +143,15 @@ def test_exact_product_and_row_error():
     torch.testing.assert_close(torch.tensor(found, dtype=torch.float64), a @ b)
     off = (a @ b) + 1e-3 * torch.arange(9.0)[:, None].double()
     error = "m.rowError(c[0], c[1])"
-    pairs = [[off.tolist(), (a @ b).tolist()], [[[0.0], [0.0]], [[0.0], [0.0]]], [[[1.0]], [[0.0]]]]
+    pairs = [
+        [off.tolist(), (a @ b).tolist()],
+        [[[0.0], [0.0]], [[0.0], [0.0]]],
+        [[[1.0]], [[0.0]]],
+        [[[0.5], [0.1]], [[0.5], [0.0]]],  # a row of nothing is measured by the others
+    ]
     found = numbers(in_javascript("loops.js", error, pairs))
-    assert found == pytest.approx([row_error(off, a @ b), 0, 1])
+    assert found == pytest.approx([row_error(off, a @ b), 0, 1, 0.2])
+    assert row_error(*(torch.tensor(rows).double() for rows in pairs[3])) == pytest.approx(0.2)
     assert in_javascript("loops.js", "m.rowError([[NaN], [1]], [[1], [1]])", [0]) == "[null]"
 
 
@@ -156,8 +162,10 @@ def test_tolerances_are_those_of_the_library():
 
 
 def test_rows_to_check():
-    found = numbers(in_javascript("loops.js", "m.rowsToCheck(...c)", [[5, 1], [10**6, 10**6]]))
+    cases = [[5, 1], [10**6, 10**6], [10**6, 6 * 10**6], [17, 10**9], [16, 10**9]]
+    found = numbers(in_javascript("loops.js", "m.rowsToCheck(...c)", cases))
     assert found[0] == [0, 1, 2, 3, 4]
+    assert [len(rows) for rows in found[2:]] == [33, 16, 16]
     assert len(found[1]) == 200
     assert (found[1][0], found[1][-1]) == (0, 10**6 - 1)
     assert found[1] == sorted(set(found[1]))

@@ -176,6 +176,7 @@ def test_slider_reaches_both_ends_and_inverts():
     assert all(math.isclose(a, b) for a, b in zip(taus[1:6], back[1:6], strict=True))
     assert positions[7] == 1  # a positive τ is never shown as frozen …
     assert positions[8] == steps[0] - 1  # … nor a finite one as melted
+    assert back[7:] == pytest.approx((tau_at(1), tau_at(239)))
 
 
 # --- controls -------------------------------------------------------------------------------------
@@ -566,6 +567,21 @@ def test_particles_settle_onto_softmax():
         assert sum(got) == 20000
         for count, x in zip(got, p, strict=True):
             assert abs(count - 20000 * x) <= 5 * math.sqrt(20000 * x * (1 - x))
+
+
+def test_each_try_draws_a_particle_a_state_and_where_it_rises_a_chance():
+    draws = [0.5, 0.2, 0.9, 0.5, 0.4, 0, 0.7, 0, 0]
+    #        the second of two to the first of three, which lies lower: it goes
+    #                  the second to the second, exp(-2) < 0.4: it stays
+    #                                 the first to the third, as high: it goes
+    expression = """(() => {
+        const places = [1, 2], left = [...c.draws];
+        m.hop(places, c.tries, [3, 1, 1], 1, () => left.shift());
+        return [places, left.length];
+    })()"""
+    cases = [{"draws": draws, "tries": tries} for tries in range(4)]
+    found = numbers(in_javascript("particles.js", expression, cases))
+    assert found == [[[1, 2], 9], [[1, 0], 7], [[1, 0], 4], [[2, 0], 2]]
 
 
 @browser
