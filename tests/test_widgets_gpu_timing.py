@@ -54,6 +54,14 @@ def test_sampling_ends_when_the_spread_is_known_or_the_budget_is_over():
     assert play(count, costs=[7], budget=1) == 5
 
 
+def test_times_that_rise_and_fall_together_have_a_ratio_that_is_known():
+    expression = """(await m.sample([1, 2].map((cost) => {
+        let calls = 0;
+        return async () => { time += cost; return cost * (1 + (calls++) % 7); };
+    }), {now, budget: 600}))[0].length"""
+    assert play(expression) == 20
+
+
 def test_a_run_can_be_stopped():
     expression = """await m.sample([work(0)], {now, budget: 9, pass: (share) => {
         if (share > 0.5) throw new m.Stopped("enough");

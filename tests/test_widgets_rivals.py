@@ -103,6 +103,14 @@ def test_no_rival_is_better():
     assert (best > own + 1e-3).float().mean() > 0.9
 
 
+def test_a_weight_of_nothing_adds_nothing():
+    cases = [[1, 0, 0], [0, 0.5, 0.5]]
+    expression = "['entropy', 'gini'].map((k) => m.MEASURES[k].of(c))"
+    (corner, edge) = numbers(in_javascript("rivals.js", expression, cases))
+    assert corner == [0, 0]
+    assert edge == pytest.approx([math.log(2), 0.25])
+
+
 def test_contours_are_where_a_measure_has_one_value():
     most = {"entropy": entropy(torch.zeros(3)).item(), "gini": 1 / 3}
     cases = [[name, share * most[name], 60] for name in most for share in (0.2, 0.5, 0.9)]

@@ -43,12 +43,12 @@ TESTS = {
     "kernels.js": ["gpu_kernels", "your_gpu"],
     "levels.js": ["temperature"],
     "limits.js": [],
-    "loops.js": ["gpu_timing"],
+    "loops.js": ["gpu_timing", "your_gpu"],
     "masking.js": ["mask"],
     "particles.js": ["temperature"],
     "random.js": ["scaling", "head_viewer"],
     "records.js": ["explorer"],
-    "sampling.js": ["gpu_timing"],
+    "sampling.js": ["gpu_timing", "your_gpu"],
     "sentence_plane.js": ["sentence"],
     "sentence_pots.js": ["sentence"],
     "strides.js": ["stride"],
@@ -59,7 +59,6 @@ TESTS = {
     "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
     "your_gpu_chart.js": ["your_gpu"],
 }
-PURE = re.compile(r"^// .*No DOM\.$", re.MULTILINE)  # tested by calls alone, which is quick
 
 SWAPS = [
     (r"===", "!=="), (r"!==", "==="), (r"<=", "<"), (r">=", ">"), (r" < ", " <= "),
@@ -106,15 +105,12 @@ def runs_javascript(function) -> bool:
 
 
 class Only:
-    """The tests that run JavaScript: by calls alone, or first by calls and then in a page."""
-
-    def __init__(self, pure: bool):
-        self.pure = pure
+    """The tests that run JavaScript: first by calls, which is quick, then in a page."""
 
     def pytest_collection_modifyitems(self, items):
         opened = [i for i in items if "launched" in i.fixturenames]  # a browser, one with a GPU too
         called = [i for i in items if i not in opened and runs_javascript(i.function)]
-        items[:] = called if self.pure else called + opened
+        items[:] = called + opened
 
 
 def tests_of(file: str) -> list[str]:
@@ -122,7 +118,7 @@ def tests_of(file: str) -> list[str]:
     return [f"tests/test_widgets_{name}.py" for name in own] + ["tests/test_widgets.py"]
 
 
-def survives(file: str, pure: bool) -> bool:
+def survives(file: str) -> bool:
     """Whether its tests pass; in a child, which reads anew what depends on the JavaScript."""
     if child := os.fork():
         return os.waitpid(child, 0)[1] == 0
@@ -136,7 +132,7 @@ def survives(file: str, pure: bool) -> bool:
     for name in [name for name in sys.modules if name.startswith(("hydra_lib.widgets", "tests"))]:
         del sys.modules[name]
     try:
-        os._exit(pytest.main([*OPTIONS, *tests_of(file)], plugins=[Only(pure)]))
+        os._exit(pytest.main([*OPTIONS, *tests_of(file)], plugins=[Only()]))
     finally:
         os._exit(9)  # a child must not go on where its parent does
 
@@ -158,15 +154,14 @@ def main() -> None:
             if names and path.name not in names:
                 continue
             text = path.read_text("utf-8")
-            pure = bool(PURE.search(text))
-            if not survives(path.name, pure):
+            if not survives(path.name):
                 sys.exit(f"{path.name}: its tests fail unchanged\n{Path('out.txt').read_text()}")
             every = mutants(text)
             count = min(asked.sample or len(every), len(every))
             killed = 0
             for line, changed, mutant in random.Random(asked.seed).sample(every, count):
                 path.write_text(mutant, "utf-8")
-                alive = survives(path.name, pure)
+                alive = survives(path.name)
                 killed += not alive
                 fate = "survived" if alive else "killed"
                 print(f"{fate:8} {path.name}:{line}: {changed.strip() or '(deleted)'}", flush=True)
