@@ -417,6 +417,12 @@ def test_field_takes_a_typed_value(widget_page):
     expect(problem).to_have_text("")
     expect(field).to_have_attribute("aria-invalid", "false")
     expect_setting(page, 2)
+    field.select_text()
+    field.press_sequentially("-3")
+    drawn(page)
+    assert problem.text_content() == ""  # nothing is said of what is still being typed
+    field.press("Tab")
+    expect(problem).to_contain_text("got “-3”")
 
 
 @browser
