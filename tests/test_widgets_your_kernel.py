@@ -64,6 +64,24 @@ def test_every_known_mistake_is_told_from_the_others():
     assert odd["words"].startswith("Row 0 is the first wrong one")
 
 
+def test_an_unknown_mistake_is_placed():
+    expression = """(() => {
+        const output = m.mistaken("");
+        output[c[0] * 24 + 7] += Number(c[1]);
+        return m.judged(output).words;
+    })()"""
+    *placed, nothing = numbers(
+        in_javascript("your_kernel.js", expression, [[15, 1], [16, 1], [40, 1], [3, "NaN"]])
+    )
+    for words, row, place in (
+        (placed[0], 15, "it needs only the first tile of keys"),
+        (placed[1], 16, "rows that need fewer than 2 tiles of keys are right"),
+        (placed[2], 40, "rows that need fewer than 3 tiles of keys are right"),
+    ):
+        assert re.fullmatch(rf"Row {row} is the first wrong one, off by [\d.]+: {place}\.", words)
+    assert nothing.startswith("The output holds NaN: a weight may be 2^x ")
+
+
 def test_some_mistakes_by_torch():
     """What is said to be wrong is what that mistake gives, computed in another way."""
     given = """[["q", "k", "v"].map((name) => Array.from(m.trialInputs()[name])),
