@@ -119,7 +119,7 @@ def aggregate_by_loops(
     """:func:`aggregate` for one (Tq, Tk) and one (Tk, d_v) matrix, one value row at a time.
 
     The reference: slow; all that is left to a library is to multiply a row by a number, and to add
-    rows.
+    rows. Each step is rounded to the dtype: in 16 bits a long sum loses what a kernel keeps.
     Errors and cost as :func:`aggregate`, plus a ValueError for more than two axes.
     """
     _check(weights, values)

@@ -56,7 +56,8 @@ def scaled_dot_product_attention(
     key that stands after its query, and needs Tq = Tk; both together mean both. A query with no key
     to attend to gets zeros. ``temperature`` is a number τ, √d_k unless given; τ = 0 looks up the
     best key (ties share), τ = ∞ takes the plain mean. Same dtype and device come back; 16-bit types
-    are computed in float32 and rounded once.
+    are computed in float32 and rounded once. Values are not looked at: one that is NaN or ±∞ makes
+    its column of the output NaN, even where no query may attend to it, since 0 · ∞ is NaN.
 
     Raises TypeError for q, k, v that are not tensors of one floating dtype, a mask that is not
     boolean, a ``causal`` that is neither True nor False or a temperature that is not a number;
@@ -93,7 +94,8 @@ def fused_attention(
     ``torch.nn.functional.scaled_dot_product_attention`` with this book's rule for a query that has
     no key to attend to: zeros, and zero gradients, on every device and in every version of torch.
     ``causal`` alone is handed over by name: no mask is made, and kernels may skip what it forbids.
-    A mask is data, whatever it holds, so a traced or compiled call works for another one as well.
+    A mask is data, whatever it holds, so a traced or compiled call works for another one as well;
+    with a mask and ``causal`` an exported one is bound to its length.
 
     Arguments and errors are the same, but values are not looked at: NaN in, NaN out, and meta
     tensors, ``torch.compile``, ``torch.export`` and ``vmap`` work. Cost: the same FLOPs; without a
@@ -111,7 +113,7 @@ def fused_attention(
 def fused_unchecked(q, k, v, mask: torch.Tensor | None, causal: bool) -> torch.Tensor:
     """:func:`fused_attention` for a caller that has done its checks."""
     if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))  # NumPy's is none
     mask = torch.atleast_2d(mask)
     if causal:
         mask = mask & causal_mask(q.shape[-2]).to(mask.device)

@@ -133,7 +133,8 @@ def entropy(
 
     S rises with τ, from the logarithm of the number of ties at τ = 0 to the logarithm of the
     number of states at τ = ∞. Arguments, errors and cost as :func:`probabilities`.
-    Relative error: 4 eps · (1 + g), however near 0. Source: Gibbs (1902); Shannon (1948).
+    Relative error: 4 eps · (1 + g), however near 0, down to the dtype's smallest normal number.
+    Source: Gibbs (1902); Shannon (1948).
 
     >>> entropy(torch.zeros(8)) / torch.tensor(2.0).log()
     tensor(3.)

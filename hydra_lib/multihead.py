@@ -70,10 +70,10 @@ class MultiHeadAttention(nn.Module):
     nothing gets zeros before W_o.
 
     Raises TypeError for a ``config`` that is no HeadConfig, a ``bias`` or ``generator`` that is
-    none, inputs that are not tensors of the weights' dtype (under autocast, of any floating one) or
-    a mask that is not boolean; ValueError for more than 2³¹ weights in a projection, other shapes,
-    an axis of length 0, another device, a mask that does not broadcast and, where the weights are
-    asked for, scores that are NaN or overflow. Cost:
+    none, inputs that are not tensors of the weights' dtype (under autocast, of any floating one but
+    float64, which it leaves alone) or a mask that is not boolean; ValueError for more than 2³¹
+    weights in a projection, other shapes, an axis of length 0, another device, a mask that does not
+    broadcast and, where the weights are asked for, scores that are NaN or overflow. Cost:
     :meth:`hydra_lib.heads.HeadConfig.flops`. Source: Vaswani et al. (2017), section 3.2.2; initial
     weights, Glorot and Bengio (2010).
 
@@ -192,10 +192,10 @@ class MultiHeadAttention(nn.Module):
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
         """The same layer with a copy of the weights of a ``torch.nn.MultiheadAttention``.
 
-        Raises ValueError for what this layer does not have: other widths for keys and values,
-        dropout, ``add_bias_kv``, ``add_zero_attn``; TypeError for another kind of module, and for a
-        subclass of that one or of this layer, whose steps may differ. Inputs here are always batch
-        first.
+        It is a new one: in training mode, and each of its weights requires a gradient. Inputs here
+        are always batch first. Raises ValueError for what this layer does not have: other widths
+        for keys and values, dropout, ``add_bias_kv``, ``add_zero_attn``; TypeError for another kind
+        of module, and for a subclass of that one or of this layer, whose steps may differ.
         """
         if type(module) is not nn.MultiheadAttention:
             kind = f"{type(module).__module__}.{type(module).__qualname__}"
@@ -227,7 +227,7 @@ class MultiHeadAttention(nn.Module):
         return layer
 
     def to_torch(self) -> nn.MultiheadAttention:
-        """A ``torch.nn.MultiheadAttention``, batch first, with a copy of the weights.
+        """A new ``torch.nn.MultiheadAttention``, batch first, with a copy of the weights.
 
         Its masks read the other way: there True = may *not* attend. Raises TypeError for a
         subclass, whose steps may differ.
@@ -255,6 +255,7 @@ class MultiHeadAttention(nn.Module):
         _checks.tensor(name, x)
         # Autocast makes its own dtypes: what one layer gives, the next one takes.
         here = x.is_floating_point() and x.device == weight.device and not x.is_meta
+        here = here and torch.float64 not in (x.dtype, weight.dtype)  # which it leaves alone
         if here and torch.is_autocast_enabled(x.device.type):
             return
         _checks.like(name, x, "the weights", weight)
@@ -280,10 +281,11 @@ class MultiHeadAttention(nn.Module):
         if mask is None:
             return None
         _checks.tensor("mask", mask)
+        batch, pairs = query.shape[:-2], (query.shape[-2], key.shape[-2])
         if 2 < mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)  # (..., Tq, Tk) -> (..., 1, Tq, Tk): the same for every head
-        shape = (*query.shape[:-2], self.config.n_heads, query.shape[-2], key.shape[-2])
-        check_mask(mask, shape, query.device)
+            check_mask(mask, (*batch, *pairs), query.device)
+            return mask.unsqueeze(-3)  # (..., Tq, Tk) -> (..., 1, Tq, Tk): the same for every head
+        check_mask(mask, (*batch, self.config.n_heads, *pairs), query.device)
         return mask
 
 

@@ -52,9 +52,10 @@ def _bare(thing: Callable) -> str:
             f"{got} {_checks.shown(thing)}"
         ) from None
     lines = code.splitlines()
-    documented = (ast.FunctionDef, ast.ClassDef)
+    documented = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     for node in reversed([n for n in ast.walk(ast.parse(code)) if isinstance(n, documented)]):
         if ast.get_docstring(node) is not None:
-            doc = node.body[0]
-            del lines[doc.lineno - 1 : doc.end_lineno]
+            doc, *rest = node.body
+            instead = [] if rest else [" " * doc.col_offset + "pass"]
+            lines[doc.lineno - 1 : doc.end_lineno] = instead
     return "\n".join(line.removesuffix("  # fmt: skip") for line in lines)

@@ -183,8 +183,12 @@ def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -
             "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian"
         )
     J = jacobian(scores.to(wide), tau)  # (..., n, n)
-    norms = (torch.linalg.matrix_norm(J, order).to(scores.dtype) for order in ("fro", 2))
-    return Saturation(row_entropy, *norms)
+    # Squares of what is small would vanish. To divide by a power of 2 rounds nothing.
+    exponent = torch.frexp(J.abs().amax((-2, -1), keepdim=True)).exponent
+    unit = torch.ldexp(torch.ones_like(J[..., :1, :1]), exponent).clamp(min=torch.finfo(wide).tiny)
+    norms = (torch.linalg.matrix_norm(J / unit, order) for order in ("fro", 2))
+    norms = (norm * unit[..., 0, 0] for norm in norms)
+    return Saturation(row_entropy, *(norm.to(scores.dtype) for norm in norms))
 
 
 def _check(d_k: object, *numbers: object) -> tuple:

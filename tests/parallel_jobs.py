@@ -28,6 +28,10 @@ def draw(*shape, seed):
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
+def leaves_in_silence(mesh):
+    os._exit(0)
+
+
 def close(ours, theirs):
     torch.testing.assert_close(getattr(ours, "full_tensor", lambda: ours)(), theirs)
 

@@ -11,6 +11,7 @@ from hydra_lib import masking
 from hydra_lib._checks import shown
 from hydra_lib.figures import COLORS, figure, graph, matrices, shades, themed
 from hydra_lib.notebook import shader, source
+from hydra_lib.parallel import RankFailedError
 from tests.refusal import refuses
 
 
@@ -322,6 +323,7 @@ def test_source_is_code_without_docstrings():
     assert "return window_mask(length, length)" in text
     assert "def apply_mask(" in text
     assert '"""' not in text
+    assert "class RankFailedError(RuntimeError):\n    pass" in source(RankFailedError).data
     compile(text.removeprefix("```python\n").removesuffix("```"), "source", "exec")
 
 

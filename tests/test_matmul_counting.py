@@ -6,6 +6,18 @@ from hydra_lib.matmul.recursion import strassen
 from tests.refusal import refuses
 
 
+def test_numbers_that_are_not_counted():
+    tally = Tally()
+    c = Counted(3, tally)
+    assert c + 0 == 0 + c == c - 0 == c
+    assert tally == Tally()
+    for strange in (lambda: c + 5, lambda: 5 + c, lambda: c - 5, lambda: c * 5, lambda: 5 * c):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            strange()
+    assert (c - Counted(1, tally)).value == 2
+    assert tally == Tally(0, 1)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
 def test_triple_loop_costs_what_claim_h7_says(n):
     tally = Tally()
@@ -41,7 +53,8 @@ def test_triple_loop_refuses(a, b, message):
     ("a", "b", "message"),
     [
         (1, [[1]], "a must be a list of lists, got int"),
-        ([[1]], [1], "b must be a list of lists, got list"),
+        ([[1]], [1], "b must be a list of lists, got a list with int"),
+        ([(1, 2)], [[1], [2]], "a must be a list of lists, got a list with tuple"),
         (np.ones((2, 2)), [[1]], "a must be a list of lists, got ndarray"),
     ],
 )

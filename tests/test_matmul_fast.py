@@ -419,12 +419,22 @@ ones = torch.ones
         (
             (ones(2, 3).to_sparse(), ones(3, 5)),
             TypeError,
-            "a and b must be dense tensors, got layouts torch.sparse_coo and torch.strided",
+            "a must be a dense torch tensor, got torch.sparse_coo",
         ),
         (
             (ones(2, 3), ones(3, 5), ones(2, 5).numpy()),
             TypeError,
-            "out must be a dense tensor, got ndarray",
+            "out must be a torch tensor, got ndarray",
+        ),
+        (
+            (ones(2, 3), ones(3, 5), ones(2, 5).to_sparse()),
+            TypeError,
+            "out must be a dense torch tensor, got torch.sparse_coo",
+        ),
+        (
+            (torch.nested.nested_tensor([ones(2, 3)], layout=torch.jagged), ones(3, 5)),
+            TypeError,
+            "a must be a dense torch tensor, got nested",
         ),
     ],
 )

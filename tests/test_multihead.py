@@ -1,5 +1,6 @@
 """Multi-head attention against separate heads and against torch's; its masks, counts, refusals."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -12,7 +13,7 @@ from hydra_lib.heads import ANDREA_120M, HeadConfig
 from hydra_lib.masking import causal_mask, padding_mask
 from hydra_lib.multihead import MultiHeadAttention
 from hydra_lib.rotary import RotaryAttention
-from tests.refusal import refuses
+from tests.refusal import refuses, unhooked
 
 B, h, Tq, Tk, d_k = 2, 3, 5, 11, 7
 d_model = h * d_k
@@ -383,6 +384,18 @@ def test_two_layers_in_a_row_under_autocast():
         torch.testing.assert_close(out.float(), exact, rtol=0.03, atol=0.03)
     with refuses(TypeError, "query must be torch.float32 like the weights, got torch.bfloat16"):
         layer(once, once, once)
+    with (
+        torch.autocast("cpu"),
+        refuses(TypeError, "query must be torch.float32 like the weights, got torch.float64"),
+    ):
+        layer(x.double(), x.double(), x.double())
+
+
+def test_a_flag_may_be_numpy_s():
+    layer, x = make(), random(B, Tq, d_model)
+    with unhooked():
+        found = layer(x, x, x, causal=np.True_)
+    assert torch.equal(found, layer(x, x, x, causal=True))
 
 
 def test_the_global_generator_is_the_default():
@@ -508,7 +521,7 @@ SHAPES = (
             # Three axes on a batched input are (B, Tq, Tk), never (h, Tq, Tk).
             (X, X, X, torch.zeros(3, 5, 5).bool()),
             ValueError,
-            "mask must broadcast to scores (2, 3, 5, 5), got shape (3, 1, 5, 5)",
+            "mask must broadcast to scores (2, 5, 5), got shape (3, 5, 5)",
         ),
         (
             (X, X, X, torch.zeros(5, 5, device="meta").bool()),

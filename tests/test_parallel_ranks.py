@@ -261,6 +261,17 @@ def test_what_run_refuses():
         run(parallel_jobs.sleeps, 1, timeout=float("inf"))
 
 
+def test_arguments_that_cannot_be_sent():
+    text = "arguments must be what can be pickled: "
+    with unhooked(), pytest.raises(ValueError, match=f"^{text}.*lambda"):
+        run(parallel_jobs.sleeps, 2, lambda: 1)
+
+
+def test_a_rank_that_ends_without_a_result():
+    with refuses(RankFailedError, "rank 0 of 2 ended without a result"):
+        run(parallel_jobs.leaves_in_silence, 2)
+
+
 def test_a_function_that_ranks_cannot_import(monkeypatch):
     text = "function must stand at the top of a module that ranks can import, got "
     for function in (lambda mesh: mesh, functools.partial(parallel_jobs.raises)):

@@ -205,6 +205,19 @@ def test_saturation_keeps_the_dtype(dtype):
         torch.testing.assert_close(got.double(), exact, rtol=2 * torch.finfo(dtype).eps, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_saturation_of_a_row_that_hardly_answers(dtype):
+    """Two states: J = p₀ p₁ / τ · [[1, −1], [−1, 1]], with both norms twice the entry."""
+    gaps = torch.tensor([40.0, 48.0, 60.0, 80.0], dtype=dtype)
+    scores = torch.stack([gaps, torch.zeros_like(gaps)], -1)
+    got = saturation(scores)
+    expected = 2 * torch.exp(-gaps.double())
+    for norm in (got.frobenius, got.spectral):
+        torch.testing.assert_close(norm.double(), expected, rtol=1e-4, atol=0)
+    even = saturation(torch.zeros(2, dtype=dtype), 1e22)
+    torch.testing.assert_close(even.frobenius.item(), 0.5e-22, rtol=1e-6, atol=0)
+
+
 def test_scaling_holds_back_saturation():
     """Unscaled rows freeze as d_k grows; scaled by 1/√d_k they stay as they were."""
 

@@ -1,7 +1,10 @@
+import numpy as np
+
 from hydra_lib.records import check
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.timing.measurement import Comparison, Timing
 from hydra_lib.timing.rows import pair_rows, row
+from tests.refusal import refuses, unhooked
 
 SIZES = {"B": 2, "h": 3, "T": 5, "head_dim": 7}
 
@@ -35,6 +38,14 @@ def test_a_row_by_hand():
         "error": 1e-3,
         "peak_bytes": None,
     }
+
+
+def test_sizes_are_python_s_numbers():
+    with unhooked():
+        made = row("forward", "mine", {"T": np.int64(5)}, timed(0.5))
+    assert type(made["T"]) is int
+    with refuses(ValueError, "T must be an integer, 0 or more, got 5.0"):
+        row("forward", "mine", {"T": 5.0}, timed(0.5))
 
 
 def test_a_pair_by_hand():

@@ -139,6 +139,20 @@ def test_gradient_norms_head_by_head():
             torch.testing.assert_close(found[layer, head], expected)
 
 
+def test_gradients_of_a_frozen_model():
+    model = fresh()
+    with torch.no_grad():
+        assert (gradient_norms(model, DOCUMENTS) > 0).all()
+    model.layers[1].requires_grad_(False)
+    with refuses(ValueError, "the weights of all heads must require a gradient, got frozen ones"):
+        gradient_norms(model, DOCUMENTS)
+
+
+def test_means_of_no_layer():
+    with refuses(ValueError, "means must be a list, a tensor a layer, got an empty one"):
+        ablate(0, 1, means=[])
+
+
 def test_a_head_does_not_become_its_own_twin():
     with refuses(ValueError, "target must be another head than source, got 1 for both"):
         clone(fresh(), 0, 1, 1)

@@ -97,8 +97,9 @@ def test_sizes_must_be_positive_integers(bad):
         corpus(bad, seed=0)
     with refuses(ValueError, f"length must be a positive integer, got {bad!r}"):
         corpus(1, bad, seed=0)
-    with refuses(ValueError, "seed must be an integer, got 'a'"):
-        corpus(1, seed="a")
+    for seed in ("a", -1):  # Python's own generator would take −1 for 1
+        with refuses(ValueError, f"seed must be an integer, 0 or more, got {seed!r}"):
+            corpus(1, seed=seed)
 
 
 def test_encode_refuses_strange_symbols():

@@ -196,12 +196,24 @@ def test_ids_and_edits_that_are_refused(ids, edit, error, message):
         ),
         ({"targets": IDS.float()}, TypeError, "targets must be integers, got torch.float32"),
         ({"model": torch.nn.Linear(2, 2)}, TypeError, "model must be a ToyModel, got Linear"),
+        ({"model": fresh().to("meta")}, ValueError, "inputs is on cpu, the model is on meta"),
+        (
+            {"model": fresh().requires_grad_(False)},
+            ValueError,
+            "model must have a parameter that requires a gradient, got none",
+        ),
     ],
 )
 def test_training_that_is_refused_before_it_starts(options, error, message):
     arguments = {"model": fresh(), "inputs": IDS, "targets": IDS, "batch": 2, "seed": 0}
     with refuses(error, message):
         train(**arguments | options)
+
+
+def test_training_where_no_gradients_are_taken():
+    with torch.no_grad():
+        losses = list(train(fresh(), IDS, IDS, steps=2, batch=2, seed=0))
+    assert losses == list(train(fresh(), IDS, IDS, steps=2, batch=2, seed=0))
 
 
 def test_targets_of_another_shape_are_refused_at_the_first_step():

@@ -132,7 +132,7 @@ def numbers(thing) -> torch.Tensor:
         if isinstance(thing, str | bytes | set | dict):
             raise TypeError
         return torch.from_numpy(np.array(thing, dtype=np.float64))
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise Wrong(f"expected numbers, got {kind(thing)}") from None
 
 

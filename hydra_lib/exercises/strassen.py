@@ -28,7 +28,8 @@ def broken_algorithm() -> BilinearAlgorithm:
 def flipped_sign(answer) -> str | None:
     """(product, row, column), counted from 1, of the sign that was turned."""
     given = numbers(answer).squeeze()
-    if given.ndim != 1 or len(given) != 3 or (given != given.round()).any():
+    whole = given.isfinite() & (given == given.round())
+    if given.ndim != 1 or len(given) != 3 or not whole.all():
         return f"expected (product, row, column), three whole numbers, got {answer!r}"
     place = tuple(int(p) - 1 for p in given)
     if place == _FLIPPED:

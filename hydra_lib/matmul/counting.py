@@ -22,27 +22,30 @@ class Tally:
 class Counted:
     """A number that adds to ``tally`` whenever it is added, subtracted or multiplied.
 
-    A plain 0 is the empty sum: adding to it is no addition. Changing a sign is free.
+    A plain 0 is the empty sum: adding it, or to it, is no addition. Changing a sign is free. With
+    any other plain number it does nothing, since it could not say whose work that is.
     """
 
     value: Any
     tally: Tally
 
-    def __add__(self, other: "Counted") -> "Counted":
+    def __add__(self, other: "Counted | int") -> "Counted":
+        if not isinstance(other, Counted):
+            return self if other == 0 else NotImplemented
         self.tally.additions += 1
         return Counted(self.value + other.value, self.tally)
 
-    def __radd__(self, other: int) -> "Counted":
-        return self if other == 0 else NotImplemented
+    __radd__ = __add__
 
-    def __sub__(self, other: "Counted") -> "Counted":
-        self.tally.additions += 1
-        return Counted(self.value - other.value, self.tally)
+    def __sub__(self, other: "Counted | int") -> "Counted":
+        return self + (-other)
 
     def __neg__(self) -> "Counted":
         return Counted(-self.value, self.tally)
 
     def __mul__(self, other: "Counted") -> "Counted":
+        if not isinstance(other, Counted):
+            return NotImplemented
         self.tally.multiplications += 1
         return Counted(self.value * other.value, self.tally)
 
@@ -76,8 +79,11 @@ def triple_loop(a: list[list], b: list[list]) -> list[list]:
     """
     widths = []
     for name, x in (("a", a), ("b", b)):
-        if not isinstance(x, list) or not all(isinstance(row, list) for row in x):
-            raise TypeError(f"{name} must be a list of lists, got {type(x).__name__}")
+        rows = x if isinstance(x, list) else [x]
+        if strange := [row for row in rows if not isinstance(row, list)]:
+            within = "a list with " if rows is x else ""
+            got = within + type(strange[0]).__name__
+            raise TypeError(f"{name} must be a list of lists, got {got}")
         widths.append(sorted({len(row) for row in x}))
     if not b or widths[0] != [len(b)]:
         raise ValueError(f"expected rows of a as long as b has rows, got {widths[0]} and {len(b)}")

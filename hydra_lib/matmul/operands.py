@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from hydra_lib import _checks
+
 __all__ = ["Matrix", "check_out", "check_pair", "empty", "product_shape"]
 
 # A numpy array or a torch tensor. Not spelt as a type, so that check_pair can say what is wrong.
@@ -30,10 +32,9 @@ def check_pair(a: Matrix, b: Matrix) -> None:
     if isinstance(a, OTHERS) or isinstance(b, OTHERS):
         kinds = f"{type(a).__name__} and {type(b).__name__}"
         raise TypeError(f"a and b must be plain numpy arrays without a mask, got {kinds}")
-    layouts = [getattr(x, "layout", torch.strided) for x in (a, b)]
-    if any(layout != torch.strided for layout in layouts):
-        got = " and ".join(map(str, layouts))
-        raise TypeError(f"a and b must be dense tensors, got layouts {got}")
+    for name, x in (("a", a), ("b", b)):
+        if isinstance(x, torch.Tensor):
+            _checks.tensor(name, x)
     if a.dtype != b.dtype:
         raise TypeError(f"expected a and b of one dtype, got {a.dtype} and {b.dtype}")
     if a.dtype == torch.bool or (isinstance(a, np.ndarray) and a.dtype.kind not in "iufcO"):
@@ -82,8 +83,7 @@ def check_out(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
 
     >>> check_out(torch.empty(2, 5), torch.ones(2, 3), torch.ones(3, 5))
     """
-    if not isinstance(out, torch.Tensor) or out.layout != torch.strided:
-        raise TypeError(f"out must be a dense tensor, got {type(out).__name__}")
+    _checks.tensor("out", out)
     if out.dtype != a.dtype:
         raise TypeError(f"out must be {a.dtype} like a, got {out.dtype}")
     shape = product_shape(a, b)

@@ -1,6 +1,7 @@
 """Start ranks on this machine from a notebook or a test, and see to it that they end."""
 
 import os
+import pickle
 import signal
 import sys
 import tempfile
@@ -39,13 +40,18 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
     All processes have ended when this returns or raises, after ``timeout`` seconds at the latest.
     Raises RankFailedError, with the rank's own words, when one raises or dies; TimeoutError when
     the ranks take longer; TypeError for what is no function, ValueError for one that cannot be
-    imported, ``ranks`` that are not a positive integer and a ``timeout`` that is not above 0 and at
-    most 10⁶. Cost: seconds, to import torch, the first time; tenths later.
+    imported, arguments that cannot be pickled, ``ranks`` that are not a positive integer and a
+    ``timeout`` that is not above 0 and at most 10⁶. Cost: seconds, to import torch, the first time;
+    tenths later.
     """
     ranks, timeout = _checks.integer("ranks", ranks), _checks.finite("timeout", timeout)
     if not 0 < timeout <= 1e6:  # what the system's own clocks take is not much more
         raise ValueError(f"timeout must be above 0 and at most 10⁶, in seconds, got {timeout}")
     _check_importable(function)
+    try:
+        pickle.dumps(args)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        raise ValueError(f"arguments must be what can be pickled: {error}") from None
     # A server that has imported torch once forks a rank in no time; a notebook, with its threads,
     # must not be forked itself. torch imports _dynamo when the first DTensor is used.
     method = "forkserver" if "forkserver" in mp.get_all_start_methods() else "spawn"
@@ -75,6 +81,9 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
             raise RankFailedError(_what_failed(codes, Path(folder)))
         if None in codes:
             raise TimeoutError(f"{ranks} ranks did not end within {timeout:g} s and were killed")
+        for rank in range(ranks):
+            if not Path(folder, str(rank)).exists():
+                raise RankFailedError(f"rank {rank} of {ranks} ended without a result")
         return [torch.load(f"{folder}/{rank}", weights_only=False) for rank in range(ranks)]
 
 

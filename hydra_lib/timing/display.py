@@ -15,7 +15,7 @@ def quantity(unit: str, *values: float) -> list[str]:
     >>> quantity("s", 0.00231, 0.0024)
     ['2.31 ms', '2.40']
     """
-    first = abs(values[0])
+    first = float(f"{abs(values[0]):.3g}")  # 999.9 is written as 1000
     usual = [p for p in _PREFIXES if unit != "s" or p[0] <= 1]
     scale, prefix = next((p for p in usual if p[0] <= first), (1e-9, "n"))
     digits = 2 - math.floor(math.log10(first / scale)) if 0 < first < math.inf else 2

@@ -79,12 +79,13 @@ def exact_gradients(q: Heads, k: Heads, v: Heads, gradient: Heads) -> tuple:
 def forward_and_backward(attend: Callable) -> Callable:
     """A function of q, k, v and the output's gradient: the output and the three gradients.
 
-    Raises TypeError for what is no function.
+    Its q, k and v must require gradients. Raises TypeError for what is no function.
     """
     _checks.function("attend", attend)
 
     def run(q, k, v, gradient):
-        out = attend(q, k, v)
+        with torch.enable_grad():
+            out = attend(q, k, v)
         return out.detach(), *torch.autograd.grad(out, (q, k, v), gradient)
 
     return run

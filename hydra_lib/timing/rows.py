@@ -18,11 +18,12 @@ def row(
     """What was timed alone, as one row; ``sizes`` by the names of the axes.
 
     Raises TypeError for a ``group`` or ``kernel`` that is no text, ``sizes`` that are no dictionary
-    and a ``timing`` that is none.
+    and a ``timing`` that is none; ValueError for a size that is not an integer of at least 0.
     """
     for argument, value in (("group", group), ("kernel", kernel)):
         _checks.instance(argument, value, str)
     _checks.instance("sizes", sizes, dict)
+    sizes = {name: _checks.integer(name, size, least=0) for name, size in sizes.items()}
     _checks.instance("timing", timing, Timing)
     _checks.flag("backward", backward)
     return {

@@ -68,6 +68,8 @@ def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
 def _check_means(means: object, layer: int, heads: list[int]) -> None:
     if not isinstance(means, list | tuple):
         raise TypeError(f"means must be a list, a tensor a layer, got {type(means).__name__}")
+    if not means:
+        raise ValueError("means must be a list, a tensor a layer, got an empty one")
     _checks.integer("layer", layer, 0, len(means) - 1)
     _checks.floating("means", means[layer])
     if means[layer].ndim != 2:
@@ -131,19 +133,24 @@ def equalize(model: ToyModel, noise: float | int = 0.0, *, generator: torch.Gene
             for name, weight in head_weights(model, layer, head).items():
                 weight.copy_(first[name])
         for weight in attention.parameters():
-            weight.mul_(1 + noise * torch.randn(weight.shape, generator=generator))
+            drawn = torch.randn(weight.shape, generator=generator, device=generator.device)
+            weight.mul_(1 + noise * drawn.to(weight.device))
 
 
 def gradient_norms(model: ToyModel, documents: Corpus) -> Float[torch.Tensor, "layers h"]:
     """Norm of the gradient of the mean loss with respect to each head's own weights.
 
     ``sqrt(‖∂L/∂W_q[i]‖² + … + ‖∂L/∂W_o[i]‖²)``, L the cross-entropy in nats over all positions.
-    Leaves the model's own ``grad`` fields alone. Errors as :func:`mean_heads`.
+    Leaves the model's own ``grad`` fields alone. Errors as :func:`mean_heads`, and ValueError for
+    weights of heads that do not require a gradient.
     """
     _checks.instance("model", model, ToyModel)
     check_documents(documents)
     ids = documents.ids
-    loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+    if not all(weight.requires_grad for weight in model.layers.parameters()):
+        raise ValueError("the weights of all heads must require a gradient, got frozen ones")
+    with torch.enable_grad():
+        loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
     norms = []
     for attention in model.layers:
         q, k, v, o = torch.autograd.grad(loss, list(attention.parameters()), retain_graph=True)

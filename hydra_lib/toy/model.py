@@ -36,8 +36,8 @@ class ToyModel(nn.Module):
     (B, h, T, d_k), on their way to W_o: that is how a head is taken away.
 
     Raises TypeError for ids that are not a tensor of integers, ValueError for other shapes and for
-    numbers that are no symbol's, and for an edit of a layer that is not there or that gives back
-    another shape.
+    numbers that are no symbol's, for another device than the model's, and for an edit of a layer
+    that is not there or that gives back another shape.
 
     >>> model = ToyModel(generator=torch.Generator().manual_seed(0))
     >>> sum(p.numel() for p in model.parameters())
@@ -100,11 +100,17 @@ class ToyModel(nn.Module):
     def _check(self, ids: object, edit: object = None, name: str = "ids") -> None:
         """Refuse bad input."""
         check_ids(name, ids, self.embed.num_embeddings)
+        self._check_place(name, ids)
         if edit is not None and not callable(edit):
             raise TypeError(f"edit must be a function, got {type(edit).__name__}")
         last = len(self.layers) - 1
         if (layer := getattr(edit, "layer", 0)) > last:
             raise ValueError(f"layer must be an integer from 0 to {last}, got {layer}")
+
+    def _check_place(self, name: str, x: Any) -> None:
+        device = self.embed.weight.device
+        if x.device != device:
+            raise ValueError(f"{name} is on {x.device}, the model is on {device}")
 
 
 def check_ids(name: str, ids: Any, symbols: int) -> None:
@@ -163,7 +169,8 @@ def train(
 
     Only parameters that require a gradient move. Deterministic for a seed on one machine. Raises
     TypeError for a model that is no ToyModel and documents that are not tensors of integers,
-    ValueError unless there are at least ``batch`` documents, for numbers that are no symbol's, and
+    ValueError unless there are at least ``batch`` documents, for numbers that are no symbol's,
+    another device than the model's, a model without a parameter that requires a gradient, and
     for ``steps`` or ``batch`` that are not positive integers.
 
     >>> model = ToyModel(generator=torch.Generator().manual_seed(0))
@@ -177,6 +184,9 @@ def train(
     model._check(inputs, name="inputs")
     _checks.integers("targets", targets)
     _checks.has_values(("targets", targets))
+    model._check_place("targets", targets)
+    if not any(p.requires_grad for p in model.parameters()):
+        raise ValueError("model must have a parameter that requires a gradient, got none")
     symbols = model.embed.num_embeddings
     if targets.ndim < 2 or not ((targets == -100) | (targets >= 0) & (targets < symbols)).all():
         raise ValueError(
@@ -202,13 +212,15 @@ def _steps(model, inputs, targets, steps, batch, seed) -> Iterator[float]:
         if len(order) < batch:
             order = torch.randperm(len(inputs), generator=generator)
         now, order = order[:batch], order[batch:]
-        logits = model(inputs[now])
+        with torch.enable_grad():
+            logits = model(inputs[now])
         if logits.shape[1:-1] != targets.shape[1:]:
             raise ValueError(
                 f"targets must be (n, {', '.join(map(str, logits.shape[1:-1]))}), "
                 f"got {tuple(targets.shape)}"
             )
-        loss = F.cross_entropy(logits.flatten(0, -2), targets[now].flatten().long())
+        with torch.enable_grad():
+            loss = F.cross_entropy(logits.flatten(0, -2), targets[now].flatten().long())
         adam.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(weights, 1.0)

@@ -24,7 +24,8 @@ def role_targets(documents: Corpus) -> dict[str, Bool[torch.Tensor, "n T T"]]:
     """For each role, the keys j that a head in this role looks at from query i.
 
     - previous: from a word to a word just before it, j = i − 1;
-    - induction: from a word whose successor is known to every earlier copy of that successor;
+    - induction: from a word whose successor is known to every earlier copy of that successor which
+      stands right after a copy of the word;
     - bracket: from a closing bracket to the word before its opening one;
     - entity: from ``*`` to the most recent name.
 
