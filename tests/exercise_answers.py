@@ -868,8 +868,8 @@ CHAPTER_06 = {
             lambda x, h: x.T.reshape(h, -1, len(x)).transpose(1, 2),
         ],
         [
-            (lambda x, h: x.reshape(h, len(x), -1), "permute is missing"),
-            (lambda x, h: x.view(h, x.shape[0], x.shape[1] // h), "permute is missing"),
+            (lambda x, h: x.reshape(h, len(x), -1), "transpose is missing"),
+            (lambda x, h: x.view(h, x.shape[0], x.shape[1] // h), "transpose is missing"),
             (lambda x, h: x.reshape(len(x), -1, h).permute(2, 0, 1), "interleaved"),
             (lambda x, h: [x[:, i::h] for i in range(h)], "interleaved"),
             (lambda x, h: x.view(len(x), h, -1), "transpose"),

@@ -42,7 +42,7 @@ def _tokens(T: int, h: int, d_k: int) -> torch.Tensor:
     return torch.arange(T * h * d_k, dtype=torch.float64).reshape(T, h * d_k)
 
 
-def _without_permute(x, n_heads):
+def _without_transpose(x, n_heads):
     return x.reshape(n_heads, len(x), -1)
 
 
@@ -50,7 +50,7 @@ def _where_it_went(got, x, n_heads) -> str:
     token, first = divmod(int(got[1, 0, 0]), x.shape[1])
     return (
         f"the shape is right, but head 1 at position 0 holds entry {first} of token {token}: "
-        "the permute is missing"
+        "the transpose is missing"
     )
 
 
@@ -65,7 +65,7 @@ def _interleaved(x, n_heads):
 @function(
     [(_tokens(*sizes), sizes[1]) for sizes in _SIZES],
     mistakes=[
-        (_without_permute, _where_it_went),
+        (_without_transpose, _where_it_went),
         (
             lambda x, n: _interleaved(x, n).permute(2, 0, 1),
             "interleaved heads: head i takes every n-th column; its columns should be neighbours",
@@ -83,7 +83,7 @@ def _interleaved(x, n_heads):
             lambda x, n: _cut(x, n).transpose(0, 2),
             "that is (d_k, h, T): the wrong two axes were swapped",
         ),
-        (_interleaved, "that is (T, d_k, h): interleaved, and the permute is missing"),
+        (_interleaved, "that is (T, d_k, h): interleaved, and the transpose is missing"),
         (
             lambda x, n: x.mT.reshape(n, -1, len(x)),
             "that is (h, d_k, T): positions come before columns",
