@@ -611,6 +611,10 @@ def test_the_row_is_drawn_after_each_step(widget_page):
             "all => all.map((one) => one.classList.contains('hydra-on'))"
         )
         assert bold == [j == lit for j in range(3)]
+        ringed = drawing.locator(".hydra-swatch").evaluate_all(
+            "all => all.map((dot) => dot.classList.contains('hydra-on'))"
+        )
+        assert ringed == [j == row for j in range(3)] + [j == lit for j in range(3)]
         outputs = drawing.locator(".hydra-swatch").evaluate_all(
             "all => all.slice(0, 3).map((dot) => getComputedStyle(dot).backgroundColor)"
         )

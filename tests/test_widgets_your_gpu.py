@@ -120,6 +120,48 @@ def test_a_page_without_webgpu_is_told_why():
     )
 
 
+def test_what_is_known_of_a_device():
+    expression = """m.openGpu({requestAdapter: async () => c && ({
+        info: c.info, features: new Set(c.features), limits: {},
+        requestDevice: async () => {
+            if (c.refused) throw new Error(c.refused);
+            return {lost: new Promise(() => {}), limits: {}};
+        },
+    })}).then(
+        ({name, software, stamps, half}) => [name, software, stamps, half],
+        (error) => [error instanceof m.GpuError, error.message])"""
+    cases = [
+        {"info": {"vendor": "nvidia", "architecture": "", "description": "H200"}, "features": []},
+        {"info": {}, "features": ["timestamp-query"]},
+        {"info": {"device": "SwiftShader Device"}, "features": []},
+        {"info": {"vendor": "a", "isFallbackAdapter": True}, "features": []},
+        {"info": {}, "features": [], "refused": "too much was asked"},
+        None,
+    ]
+    *known, refused, none = numbers(in_javascript("gpu.js", expression, cases))
+    assert known == [
+        ["nvidia H200", False, False, False],
+        ["a GPU without a name", False, True, False],
+        ["SwiftShader Device", True, False, False],
+        ["a", True, False, False],
+    ]
+    assert refused == [True, "The browser refuses the device: too much was asked"]
+    assert none[1].startswith("This browser has WebGPU, but gives this page no device. ")
+
+
+def test_the_page_s_clock_runs_from_the_first_call_to_the_device_s_word():
+    expression = """(() => {
+        let time = 5;
+        const device = {
+            createCommandEncoder: () => ({beginComputePass: () => ({end() {}}), finish() {}}),
+            queue: {submit() {}, onSubmittedWorkDone: async () => { time += 3; }},
+        };
+        const encode = () => { time += 0.25; };
+        return m.awaited({device, lost: new Promise(() => {})}, {encode}, 2, () => time);
+    })()"""
+    assert numbers(in_javascript("gpu.js", expression, [0])) == [3.5]
+
+
 def test_names_of_browsers():
     tail = "AppleWebKit/537.36 (KHTML, like Gecko)"
     agents = {
