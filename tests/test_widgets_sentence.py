@@ -715,6 +715,24 @@ def test_arrows_by_hand_and_by_slider(widget_page):
 
 
 @browser
+def test_arrows_of_one_of_three_heads(widget_page):
+    page = widget_page(SentenceWidget(controls=["arrows", "head"], **HEADS, head=1))
+    q, k = sentence.HEAD_QUERIES.clone(), sentence.HEAD_KEYS.clone()
+    page.get_by_role("slider", name="x", exact=True).focus()
+    press(page, "End")
+    q[1, 4] = torch.tensor([4.0, 1.6])  # an arrow that is moved stands at tenths
+    page.get_by_role("combobox").select_option("key of cat")
+    page.get_by_role("slider", name="y", exact=True).focus()
+    press(page, "Home")
+    k[1, 1] = torch.tensor([2.2, -4.0])
+    for head in (1, 0, 2):
+        page.get_by_label(("0: red", "1: green", "2: blue")[head]).check()
+        drawn(page)
+        caption = f"weights of head {head}: a row for each output"
+        assert shown(page, caption) == expected_texts(attention(q=q[head], k=k[head]))
+
+
+@browser
 def test_a_finger_turns_an_arrow_and_scrolls_the_page_beside_it(widget_page):
     page = widget_page(SentenceWidget(controls=["arrows"]), width=360)
     page.evaluate("document.body.style.paddingBottom = '900px'")
