@@ -458,6 +458,14 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     expect(told).to_contain_text(f"Loss {losses[0]:.3g}, and {losses[200]:.3g} after 200 steps. ")
     page.get_by_label("slept", exact=True).check()
     expect(told).to_have_text(re.compile(r"^Learned: loss [^,]*\. "))  # nothing to halve
+    for scores, target, steps, said in (
+        ([-6, 3, -4, -6, 3, -1, -4], 4, 1, "1 step. "),
+        ([3, 5, 3, 2, -1, 2, -1], 0, 2, "2 steps. "),
+    ):
+        losses, _ = descended(torch.tensor(scores).double(), target, 3)
+        assert losses[steps - 1] >= losses[0] / 2 > losses[steps]
+        follow(page, f"#gradient.scores={json.dumps(scores)}&gradient.target={target}")
+        expect(told).to_contain_text(f"halved after {said}")
 
 
 @browser
