@@ -268,8 +268,8 @@ def test_arguments_that_cannot_be_sent():
 
 
 def test_a_rank_that_ends_without_a_result():
-    with refuses(RankFailedError, "rank 0 of 2 ended without a result"):
-        run(parallel_jobs.leaves_in_silence, 2)
+    with refuses(RankFailedError, "rank 0 of 1 ended without a result"):
+        run(parallel_jobs.leaves_in_silence, 1)  # of two, one may hear first that the other left
 
 
 def test_a_function_that_ranks_cannot_import(monkeypatch):
