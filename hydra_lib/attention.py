@@ -56,8 +56,8 @@ def scaled_dot_product_attention(
     key that stands after its query, and needs Tq = Tk; both together mean both. A query with no key
     to attend to gets zeros. ``temperature`` is a number τ, √d_k unless given; τ = 0 looks up the
     best key (ties share), τ = ∞ takes the plain mean. Same dtype and device come back; 16-bit types
-    are computed in float32 and rounded once. Values are not looked at: one that is NaN or ±∞ makes
-    its column of the output NaN, even where no query may attend to it, since 0 · ∞ is NaN.
+    are computed in float32 and rounded once. What ``v`` holds is not looked at: a NaN or ±∞ there
+    makes its column NaN for each query that gives it no weight, too, since 0 · ∞ is NaN.
 
     Raises TypeError for q, k, v that are not tensors of one floating dtype, a mask that is not
     boolean, a ``causal`` that is neither True nor False or a temperature that is not a number;

@@ -69,6 +69,7 @@ CHAPTER_01 = {
             (float("nan"), "nan"),
             ("5", "text"),
             (lambda: 5, "function"),
+            (10**400, "expected numbers"),
         ],
     ),
     "aggregation.previous": (
@@ -1547,6 +1548,7 @@ CHAPTER_09 = {
             ((5, 1, 2), ("other", "does not land")),
             (5, "(product, row, column)"),
             ("5, 1, 1", "text"),
+            ((float("inf"), 1, 1), "three whole numbers"),
         ],
     ),
     "strassen.multiplications": (

@@ -44,6 +44,14 @@ def test_a_forgotten_barrier_is_named(comment, words):
     assert all(re.match(r"Line \d+: a barrier is missing before ", problem) for problem in found)
 
 
+def test_its_own_place_an_invocation_reads_without_waiting():
+    written = "scores[at.y][at.x] = s;\n"
+    own, others = written + "s = scores[at.y] [at.x];", written + "s = scores[at.y][0];"
+    wait = BARRIER + "before the next tile\n"
+    assert barriers(own) == [[]]
+    assert [len(found) for found in barriers(others + wait)] == [1]
+
+
 def test_a_barrier_in_a_comment_is_none():
     quiet = LOOP.replace(BARRIER + "so are the scores", "// workgroupBarrier(); ")
     assert barriers(quiet) == barriers(without("so are the scores"))
@@ -68,7 +76,8 @@ def test_an_unknown_mistake_is_placed():
     expression = """(() => {
         const output = m.mistaken("");
         output[c[0] * 24 + 7] += Number(c[1]);
-        return m.judged(output).words;
+        const {right, words} = m.judged(output);
+        return `${right ? "right: " : ""}${words}`;
     })()"""
     *placed, nothing = numbers(
         in_javascript("your_kernel.js", expression, [[15, 1], [16, 1], [40, 1], [3, "NaN"]])

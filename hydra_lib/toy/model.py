@@ -214,12 +214,11 @@ def _steps(model, inputs, targets, steps, batch, seed) -> Iterator[float]:
         now, order = order[:batch], order[batch:]
         with torch.enable_grad():
             logits = model(inputs[now])
-        if logits.shape[1:-1] != targets.shape[1:]:
-            raise ValueError(
-                f"targets must be (n, {', '.join(map(str, logits.shape[1:-1]))}), "
-                f"got {tuple(targets.shape)}"
-            )
-        with torch.enable_grad():
+            if logits.shape[1:-1] != targets.shape[1:]:
+                raise ValueError(
+                    f"targets must be (n, {', '.join(map(str, logits.shape[1:-1]))}), "
+                    f"got {tuple(targets.shape)}"
+                )
             loss = F.cross_entropy(logits.flatten(0, -2), targets[now].flatten().long())
         adam.zero_grad()
         loss.backward()
