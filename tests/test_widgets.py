@@ -51,7 +51,7 @@ from tests.conftest import (
 from tests.measured_records import bare_record, gpu_record, run_in_page
 
 browser = pytest.mark.browser
-SPOKEN = Path(__file__).parent / "spoken"
+STORED = Path(__file__).parent
 SQUARE = [[1.0, 2.0], [3.0, 4.0]]
 EVERY = {
     "aggregation": partial(AggregationWidget, SQUARE),
@@ -533,24 +533,53 @@ UNSPOKEN = """root => [...root.querySelectorAll("[aria-hidden=true]")].map((one)
         || one.textContent).filter((text) => /[^\\W\\d]/.test(text)).join("\\n")"""
 
 
+# What a widget draws: a line for each kind of element and what places, sizes or shades it, and one
+# for the numbers of its tables. Of a long one the beginning, how many numbers there are, and their
+# sum. What is laid out by letters, which are other ones on other machines, is left out.
+DRAWN = """root => {
+    const lines = {}, add = (key, value) => (lines[key] ??= []).push(value);
+    const rounded = (text) => text.replace(/-?\\d+(\\.\\d+)?(e-\\d+)?/g, (x) => +(+x).toFixed(2));
+    const short = (text) => {
+        const all = text.match(/-?\\d+(\\.\\d+)?/g) ?? [];
+        const sum = all.reduce((total, x) => total + +x, 0).toFixed(1);
+        const rest = `… ${all.length} numbers, sum ${sum}`;
+        return text.length < 200 ? text : text.slice(0, 160) + rest;
+    };
+    for (const one of root.querySelectorAll(":not(.hydra-looks *)")) {
+        const kind = [one.tagName, ...one.classList].join(".");
+        for (const { name, value } of one.attributes) {
+            const drawn = name === "style" || one instanceof SVGElement && name !== "class";
+            if (drawn && /\\d/.test(value)) add(`${kind} ${name}`, rounded(value));
+        }
+        if (one.matches("td, output") && /\\d/.test(one.textContent)) add(kind, one.textContent);
+    }
+    return Object.entries(lines).map(([key, all]) => short(`${key}: ${all.join(" | ")}`));
+}"""
+
+
+def with_new(text, lines):
+    return text + "".join(f"{line}\n" for line in lines if line not in text.split("\n")) + "\n"
+
+
 @browser
 @pytest.mark.parametrize("name", EVERY)
-def test_what_a_widget_says(widget_page, name):
-    """What a screen reader meets, and below it what is only drawn: read what changes.
+def test_what_a_widget_says_and_draws(widget_page, name):
+    """What a screen reader meets, below it what is only drawn, and where: read what changes.
 
     To store it anew, delete the file and run this.
     """
-    said = ""
+    said, shapes = "", ""
     for one in every_state(widget_page, name).locator(f"[data-ready={name}]").all():
         lines = f"{one.aria_snapshot()}\n{one.evaluate(UNSPOKEN)}".split("\n")
-        lines = [line for line in lines if not UNSTORED.fullmatch(line)]
-        said += "".join(f"{line}\n" for line in lines if line not in said.split("\n")) + "\n"
+        said = with_new(said, [line for line in lines if not UNSTORED.fullmatch(line)])
+        shapes = with_new(shapes, one.evaluate(DRAWN))
         assert one.evaluate(UNREADABLE) == []
-    stored = SPOKEN / f"{name}.txt"
-    if not stored.exists():
-        stored.write_text(said, "utf-8")
-        pytest.fail(f"{stored.name} is new: read it")
-    assert said == stored.read_text("utf-8")
+    for folder, text in (("spoken", said), ("drawn", shapes)):
+        stored = STORED / folder / f"{name}.txt"
+        if not stored.exists():
+            stored.write_text(text, "utf-8")
+            pytest.fail(f"{folder}/{stored.name} is new: read it")
+        assert text == stored.read_text("utf-8")
 
 
 # --- the page's host ------------------------------------------------------------------------------
