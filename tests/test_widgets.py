@@ -533,11 +533,11 @@ UNSPOKEN = """root => [...root.querySelectorAll("[aria-hidden=true]")].map((one)
         || one.textContent).filter((text) => /[^\\W\\d]/.test(text)).join("\\n")"""
 
 
-# What a widget draws: a line for each kind of element and what places, sizes or shades it, and one
-# for the numbers of its tables. Of a long one the beginning, how many numbers there are, and their
-# sum. What is laid out by letters, which are other ones on other machines, is left out.
+# What a widget draws: how many elements of a kind, a line for what places, sizes or shades them, and
+# one for the numbers of its tables. Of a long line the beginning, how many numbers there are, and
+# their sum. What is laid out by letters, which are other ones on other machines, is left out.
 DRAWN = """root => {
-    const lines = {}, add = (key, value) => (lines[key] ??= []).push(value);
+    const lines = {}, counts = {}, add = (key, value) => (lines[key] ??= []).push(value);
     const rounded = (text) => text.replace(/-?\\d+(\\.\\d+)?(e-\\d+)?/g, (x) => +(+x).toFixed(2));
     const short = (text) => {
         const all = text.match(/-?\\d+(\\.\\d+)?/g) ?? [];
@@ -547,13 +547,17 @@ DRAWN = """root => {
     };
     for (const one of root.querySelectorAll(":not(.hydra-looks *)")) {
         const kind = [one.tagName, ...one.classList].join(".");
+        counts[kind] = (counts[kind] ?? 0) + 1;
         for (const { name, value } of one.attributes) {
             const drawn = name === "style" || one instanceof SVGElement && name !== "class";
             if (drawn && /\\d/.test(value)) add(`${kind} ${name}`, rounded(value));
         }
         if (one.matches("td, output") && /\\d/.test(one.textContent)) add(kind, one.textContent);
     }
-    return Object.entries(lines).map(([key, all]) => short(`${key}: ${all.join(" | ")}`));
+    const drawn = Object.entries(lines).map(([key, all]) => short(`${key}: ${all.join(" | ")}`));
+    const kinds = Object.entries(counts).map(([kind, n]) => `${n} ${kind}`);
+    return [...Object.values(Object.groupBy(kinds, (one) => one.match(/[a-z]+/i)[0]))
+        .map((all) => all.join(" | ")), ...drawn];
 }"""
 
 

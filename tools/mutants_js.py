@@ -72,6 +72,7 @@ SWAPS = [
 # Types are checked elsewhere; what was imported before a fork is not pytest's to rewrite.
 OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-o", "addopts="]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+STORED = ("test_what_a_widget_says_and_draws",)
 LONGEST = 600  # seconds; a fault may make a loop endless
 STATEMENT = re.compile(r"^ +[\w.]+(\(|\[| [-+*|?]*= ).*;$")
 
@@ -105,17 +106,27 @@ def runs_javascript(function) -> bool:
 
 
 class Only:
-    """The tests that run JavaScript: first by calls, which is quick, then in a page."""
+    """The tests that run JavaScript: first by calls, which is quick, then what is stored of each of
+    these widgets, then what is done in a page."""
+
+    def __init__(self, widgets: list[str]):
+        self.widgets = widgets
 
     def pytest_collection_modifyitems(self, items):
         opened = [i for i in items if "launched" in i.fixturenames]  # a browser, one with a GPU too
         called = [i for i in items if i not in opened and runs_javascript(i.function)]
-        items[:] = called + opened
+        stored = [i for i in opened if i.originalname in STORED]
+        own = [i for i in stored if i.callspec.params["name"] in self.widgets]
+        items[:] = called + own + [i for i in opened if i not in stored]
+
+
+def widgets_of(file: str) -> list[str]:
+    return TESTS.get(file, [file.removesuffix(".js").removesuffix("_widget")])
 
 
 def tests_of(file: str) -> list[str]:
-    own = TESTS.get(file, [file.removesuffix(".js").removesuffix("_widget")])
-    return [f"tests/test_widgets_{name}.py" for name in own] + ["tests/test_widgets.py"]
+    own = [f"tests/test_widgets_{name}.py" for name in widgets_of(file)]
+    return [*own, "tests/test_widgets.py"]
 
 
 def survives(file: str) -> bool:
@@ -132,7 +143,7 @@ def survives(file: str) -> bool:
     for name in [name for name in sys.modules if name.startswith(("hydra_lib.widgets", "tests"))]:
         del sys.modules[name]
     try:
-        os._exit(pytest.main([*OPTIONS, *tests_of(file)], plugins=[Only()]))
+        os._exit(pytest.main([*OPTIONS, *tests_of(file)], plugins=[Only(widgets_of(file))]))
     finally:
         os._exit(9)  # a child must not go on where its parent does
 
