@@ -533,9 +533,9 @@ UNSPOKEN = """root => [...root.querySelectorAll("[aria-hidden=true]")].map((one)
         || one.textContent).filter((text) => /[^\\W\\d]/.test(text)).join("\\n")"""
 
 
-# What a widget draws: how many elements of a kind, a line for what places, sizes or shades them, and
-# one for the numbers of its tables. Of a long line the beginning, how many numbers there are, and
-# their sum. What is laid out by letters, which are other ones on other machines, is left out.
+# What a widget draws: how many elements of a kind, a line for what places, sizes or shades them,
+# and one for the numbers of its tables. Of a long line the beginning, how many numbers there are,
+# and their sum. What is laid out by letters, which are other ones on other machines, is left out.
 DRAWN = """root => {
     const lines = {}, counts = {}, add = (key, value) => (lines[key] ??= []).push(value);
     const rounded = (text) => text.replace(/-?\\d+(\\.\\d+)?(e-\\d+)?/g, (x) => +(+x).toFixed(2));
