@@ -101,6 +101,15 @@ def bare_record():
     return {"what": "Bare", "environment": environment_of("AMD EPYC"), "rows": rows}
 
 
+def crowded_record():
+    """Six kernels over lengths up to 2^17 and ten decades of time, most of them at a few lengths,
+    close to each other."""
+    rows = [a_row("g", "first", (1, 2, T, 16), 1e-9 * T**2) for T in (32, 1024, 32768, 131072)]
+    for i, (T, slower) in enumerate(((32, 1.1), (32, 1.3), (1024, 1.2), (32768, 0.9), (32768, 2))):
+        rows.append(a_row("g", f"a kernel of {T} only, {i}", (1, 2, T, 16), slower * 1e-9 * T**2))
+    return pair_record() | {"rows": rows}
+
+
 def pair_record():
     """A timed pair, a row that is no timing, and ceilings."""
     rows = [

@@ -48,7 +48,7 @@ from tests.conftest import (
     press,
     written,
 )
-from tests.measured_records import bare_record, gpu_record, run_in_page
+from tests.measured_records import bare_record, crowded_record, gpu_record, run_in_page
 
 browser = pytest.mark.browser
 STORED = Path(__file__).parent
@@ -56,7 +56,9 @@ SQUARE = [[1.0, 2.0], [3.0, 4.0]]
 EVERY = {
     "aggregation": partial(AggregationWidget, SQUARE),
     "devices": DevicesWidget,
-    "explorer": partial(ExplorerWidget, {"x": gpu_record(), "y": bare_record()}),
+    "explorer": partial(
+        ExplorerWidget, {"x": gpu_record(), "y": bare_record(), "z": crowded_record()}
+    ),
     "gradient": GradientWidget,
     "guess": partial(
         GuessWidget, [{"kernel": "b", "reference": "a", "T": 8, "ratio": 0.5}], "here, today"
@@ -82,7 +84,8 @@ EVERY = {
 # Settings that show what the first do not.
 FURTHER = {
     "devices": [{"ranks": 32}, {"ranks": 64}],
-    "explorer": [{"chart": "T", "show": "ratio"}, {"chart": "head_dim", "group": "head_dim"}],
+    "explorer": [{"chart": "T", "show": "ratio"}, {"chart": "head_dim", "group": "head_dim"}]
+    + [{"record": "z", "T": T, "chart": "T"} for T in (131072, 1024)],
     "gradient": [{"scores": [8, -8, 0, 0, 0, 0, 0]}],
     "guess": [{"guesses": [[2]], "looked": [True]}],
     "head_splitter": [{"d_model": 770}],

@@ -6,7 +6,11 @@ import { line, svg, text } from "./ui.js";
 export const [WIDTH, HEIGHT] = [340, 250];
 const [LEFT, RIGHT, TOP, BOTTOM] = [42, WIDTH - 32, 24, HEIGHT - 36];
 
-const plain = (x) => (x === 0 || (x >= 1e-3 && x < 1e5) ? String(x) : x.toExponential(0).replace("e+", "e").replace("-", "−"));
+/** A number in full, or by its power of ten where that is as exact: 1e5, and 131072. */
+function plain(x) {
+  const brief = x.toExponential(0);
+  return x === 0 || (x >= 1e-3 && x < 1e5) || Number(brief) !== x ? String(x) : brief.replace("e+", "e").replace("-", "−");
+}
 
 /** Values whose labels do not run into each other; of those that would, the largest. */
 function legible(values, x) {
