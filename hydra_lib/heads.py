@@ -90,9 +90,16 @@ class HeadConfig:
 
 
 ANDREA_12M = HeadConfig(d_model=384, n_heads=12)
+"""Width and heads of the smallest of three models that a source of this book describes."""
+
 ANDREA_120M = HeadConfig(d_model=768, n_heads=12)
+"""Width and heads of the middle one."""
+
 ANDREA_480M = HeadConfig(d_model=1536, n_heads=24)
+"""Width and heads of the largest."""
+
 BASE_TRANSFORMER = HeadConfig(d_model=512, n_heads=8)
+"""Width and heads of the base model of Vaswani et al. (2017)."""
 
 
 def split_heads(

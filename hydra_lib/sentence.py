@@ -12,6 +12,7 @@ import torch
 __all__ = ["HEAD_KEYS", "HEAD_QUERIES", "KEYS", "QUERIES", "VALUES", "WORDS"]
 
 WORDS = ("the", "cat", "slept", "because", "it", "was", "tired")
+"""The seven words, in their order."""
 
 VALUES = torch.tensor(
     [

@@ -1,6 +1,7 @@
 """Every page of the built site: silent, self-contained, and no wider than a phone."""
 
 import http.server
+import importlib
 import re
 import threading
 import time
@@ -9,7 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from tests.conftest import SITE, VIEWS, drawn, opening
+from tests.conftest import ROOT, SITE, VIEWS, drawn, opening
 
 PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/**/*.html"))
 PAGES = PAGES or ["index.html"]
@@ -111,6 +112,17 @@ def test_a_page_offers_no_cell_that_it_cannot_run(read):
         assert not exercise.select("div.cell"), exercise.text[:80]
     # A name of its own would keep what a line that folds code says from a screen reader.
     assert not read.select("div.cell summary[aria-label]")
+
+
+LIBRARY = sorted((ROOT / "book" / "library").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", LIBRARY, ids=lambda p: p.stem)
+def test_every_public_name_of_a_module_is_on_its_page(page):
+    built = (SITE / "book" / "library" / f"{page.stem}.html").read_text("utf-8")
+    for module in re.findall(r"automodule:: (\S+)\n +:members:", page.read_text("utf-8")):
+        names = getattr(importlib.import_module(module), "__all__", ())  # it may be a package's
+        assert [n for n in names if not re.search(rf'id="hydra_lib[\w.]*\.{n}"', built)] == []
 
 
 def test_what_is_wider_than_the_text_stays_on_the_page(open_page, site):

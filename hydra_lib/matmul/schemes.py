@@ -34,7 +34,6 @@ def naive(m: int, k: int, n: int) -> BilinearAlgorithm:
     )
 
 
-# Strassen (1969), Gaussian elimination is not optimal.
 STRASSEN = BilinearAlgorithm.parse(
     """
     p1 = (a11 + a22) (b11 + b22)
@@ -52,9 +51,11 @@ STRASSEN = BilinearAlgorithm.parse(
     c22 = p1 - p2 + p3 + p6
     """,
 )
+"""Seven products for two 2 × 2 matrices. Strassen (1969), *Gaussian elimination is not optimal*.
 
-# Winograd's form, in Fischer and Probert (1974), Efficient procedures for using matrix algorithms.
-# Fewer additions: the sums share terms.
+:meta hide-value:
+"""
+
 WINOGRAD = BilinearAlgorithm.parse(
     """
     p1 = a11 b11
@@ -72,9 +73,12 @@ WINOGRAD = BilinearAlgorithm.parse(
     c22 = p1 + p6 + p7 + p5
     """,
 )
+"""Winograd's form: seven products as well, and fewer additions, since its sums share terms. In
+Fischer and Probert (1974), *Efficient procedures for using matrix algorithms*.
 
-# Laderman (1976), A noncommutative algorithm for multiplying 3 × 3 matrices using 23
-# multiplications.
+:meta hide-value:
+"""
+
 LADERMAN = BilinearAlgorithm.parse(
     """
     p1 = (a11 + a12 + a13 - a21 - a22 - a32 - a33) b22
@@ -113,3 +117,8 @@ LADERMAN = BilinearAlgorithm.parse(
     c33 = p6 + p7 + p8 + p9 + p23
     """,
 )
+"""23 products for two 3 × 3 matrices. Laderman (1976), *A noncommutative algorithm for multiplying
+3 × 3 matrices using 23 multiplications*.
+
+:meta hide-value:
+"""

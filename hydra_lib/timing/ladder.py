@@ -119,6 +119,11 @@ _RUNGS = (
     Rung("Triton", triton_attention),
 )
 LADDER = {rung.name: rung for rung in _RUNGS}
+"""Every :class:`Rung` by its name, from Python's loops to the kernels of a GPU.
+
+:meta hide-value:
+"""
+
 _ON_CUDA = ("SDPA efficient", "SDPA cuDNN", "Triton, one program a head", "Triton")
 
 

@@ -24,7 +24,12 @@ from hydra_lib import _checks
 __all__ = ["JOBS", "NAMES", "SYMBOLS", "WORDS", "Corpus", "Reader", "corpus", "encode"]
 
 OPENERS, CLOSERS, STAR = "([{", ")]}", "*"
-NAMES, WORDS = "ABCDEFGH", "abcdefghijklmnopqrstuvwx"
+NAMES = "ABCDEFGH"
+"""The names, a symbol each."""
+
+WORDS = "abcdefghijklmnopqrstuvwx"
+"""The words, a symbol each."""
+
 SYMBOLS = "^" + OPENERS + CLOSERS + STAR + NAMES + WORDS
 """The 40 symbols; the model sees a symbol's index here.
 
@@ -32,6 +37,8 @@ SYMBOLS = "^" + OPENERS + CLOSERS + STAR + NAMES + WORDS
 """
 
 JOBS = ("none", "induction", "bracket", "entity")
+"""What a symbol may ask for; the field ``job`` of a :class:`Corpus` holds indices of these."""
+
 DEPTH = 3
 # How likely, after a word and where it is possible at all: an opening and a closing bracket, a
 # name, a star. The rest is for the next word.

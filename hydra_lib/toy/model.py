@@ -19,6 +19,7 @@ from hydra_lib.toy.language import SYMBOLS
 __all__ = ["TOY", "ToyModel", "stored", "train"]
 
 TOY = HeadConfig(d_model=48, n_heads=6)
+"""Width and heads of each layer of the model whose weights are stored."""
 
 
 class ToyModel(nn.Module):

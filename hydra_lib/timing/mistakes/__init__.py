@@ -35,6 +35,10 @@ MISTAKES: dict[str, Callable[..., Mistake]] = {
     "unpaired": unpaired,
     "threads": threads,
 }
+"""What makes each mistake, by its name: a function of the device.
+
+:meta hide-value:
+"""
 
 
 def make_all(device: str = "cpu") -> tuple[list[Mistake], dict[str, str]]:
