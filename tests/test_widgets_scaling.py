@@ -306,6 +306,14 @@ def test_controls_by_pointer(widget_page):
 
 
 @browser
+def test_the_draws_after_the_last_seed_are_the_first(widget_page):
+    page = widget_page(ScalingWidget(seed=2**32 - 1))
+    page.get_by_role("button", name="draw again").click()
+    expect_setting(page)
+    page.wait_for_url("**scaling.seed=0")
+
+
+@browser
 def test_a_link_that_makes_no_sense_is_told_so(widget_page):
     page = widget_page(ScalingWidget())
     for asked in [

@@ -239,7 +239,7 @@ function whyNot(loss, largest) {
 
 const paint = (element, colour) => element.style.setProperty("--paint", css(colour));
 /** Three decimals and a sign; what rounds to nothing says that it is rounded. */
-const signed = (x) => (x === 0 ? "0" : Math.abs(x) < 5e-4 ? "≈ 0" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`);
+const signed = (x) => (Math.abs(x) < 5e-4 ? "≈ 0" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`);
 
 function valid(trait, value, initial) {
   if (!withinLimits(trait, value, initial)) return false;
