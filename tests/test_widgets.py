@@ -45,7 +45,9 @@ from tests.conftest import (
     in_browser,
     in_javascript,
     numbers,
+    opening,
     press,
+    showing_widgets,
     written,
 )
 from tests.measured_records import bare_record, crowded_record, gpu_record, run_in_page
@@ -483,19 +485,22 @@ VALUES_OF = {
 }
 
 
-def every_state(widget_page, name):
-    """A page that shows a widget in several states, with what is folded."""
-    page = widget_page(*[EVERY[name](**setting) for setting in [{}, *FURTHER.get(name, [])]])
-    page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
-    drawn(page)  # what is folded is drawn once it is opened
-    return page
+@pytest.fixture(scope="module", params=EVERY)
+def shown(request, chromium, address_of):
+    """A widget in each of its states, with what is folded; opened once for the tests that only look
+    at it."""
+    name = request.param
+    with opening(chromium) as open_page:
+        load = showing_widgets(open_page, address_of)
+        page = load(*[EVERY[name](**setting) for setting in [{}, *FURTHER.get(name, [])]])
+        page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+        drawn(page)  # what is folded is drawn once it is opened
+        yield name, page.locator(f"[data-ready={name}]")
 
 
 @browser
-@pytest.mark.parametrize("name", EVERY)
-def test_elements_and_attributes_are_those_a_browser_knows(widget_page, name):
-    page = every_state(widget_page, name)
-    found = page.locator(f"[data-ready={name}]").evaluate_all(
+def test_elements_and_attributes_are_those_a_browser_knows(shown):
+    found = shown[1].evaluate_all(
         """roots => roots.flatMap((root) => [root, ...root.querySelectorAll("*")]).map((e) =>
             [e.tagName.toLowerCase(), ![HTMLUnknownElement, SVGElement].includes(e.constructor),
             Object.fromEntries([...e.attributes].map((a) => [a.name, a.value])),
@@ -522,7 +527,7 @@ def test_elements_and_attributes_are_those_a_browser_knows(widget_page, name):
         if tag == "svg":
             assert "aria-hidden" in attributes or {"role", "aria-label"} <= set(attributes)
         live += attributes.get("role") == "status"  # read whole, however little of it changed
-    assert live >= len(page.locator(f"[data-ready={name}]").all())
+    assert live >= shown[1].count()
     assert "hydra" in found[0][2]["class"].split()
 
 
@@ -569,14 +574,14 @@ def with_new(text, lines):
 
 
 @browser
-@pytest.mark.parametrize("name", EVERY)
-def test_what_a_widget_says_and_draws(widget_page, name):
+def test_what_a_widget_says_and_draws(shown):
     """What a screen reader meets, below it what is only drawn, and where: read what changes.
 
     To store it anew, delete the file and run this.
     """
+    name, widgets = shown
     said, shapes = "", ""
-    for one in every_state(widget_page, name).locator(f"[data-ready={name}]").all():
+    for one in widgets.all():
         lines = f"{one.aria_snapshot()}\n{one.evaluate(UNSPOKEN)}".split("\n")
         said = with_new(said, [line for line in lines if not UNSTORED.fullmatch(line)])
         shapes = with_new(shapes, one.evaluate(DRAWN))

@@ -72,7 +72,6 @@ SWAPS = [
 # Types are checked elsewhere; what was imported before a fork is not pytest's to rewrite.
 OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-o", "addopts="]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-STORED = ("test_what_a_widget_says_and_draws",)
 LONGEST = 600  # seconds; a fault may make a loop endless
 STATEMENT = re.compile(r"^ +[\w.]+(\(|\[| [-+*|?]*= ).*;$")
 
@@ -115,9 +114,9 @@ class Only:
     def pytest_collection_modifyitems(self, items):
         opened = [i for i in items if "launched" in i.fixturenames]  # a browser, one with a GPU too
         called = [i for i in items if i not in opened and runs_javascript(i.function)]
-        stored = [i for i in opened if i.originalname in STORED]
-        own = [i for i in stored if i.callspec.params["name"] in self.widgets]
-        items[:] = called + own + [i for i in opened if i not in stored]
+        shown = [i for i in opened if "shown" in i.fixturenames]  # each widget in all its states
+        own = [i for i in shown if i.callspec.params["shown"] in self.widgets]
+        items[:] = called + own + [i for i in opened if i not in shown]
 
 
 def widgets_of(file: str) -> list[str]:
