@@ -162,6 +162,72 @@ def test_the_page_s_clock_runs_from_the_first_call_to_the_device_s_word():
     assert numbers(in_javascript("gpu.js", expression, [0])) == [3.5]
 
 
+def test_a_run_tells_what_the_device_found_wrong():
+    """Each kind of error is listened for, and none is left to be heard by the next run."""
+    expression = """(() => {
+        const listening = [];
+        const device = {
+            pushErrorScope: (kind) => listening.push(kind),
+            popErrorScope: async () => {
+                const message = c.errors[listening.pop()];
+                return message ? {message} : null;
+            },
+            createCommandEncoder: () => ({beginComputePass: () => ({end() {}}), finish() {}}),
+            queue: {
+                submit() { if (c.thrown) throw new Error(c.thrown); },
+                onSubmittedWorkDone: async () => {},
+            },
+        };
+        return m.runOnce({device, lost: new Promise(() => {})}, {encode() {}}).then(
+            () => [listening.length],
+            (error) => [listening.length, error instanceof m.GpuError, error.message]);
+    })()"""
+    memory, bad = "The device has no memory left for this", {"validation": "bad"}
+    cases = [
+        ({}, None, [0]),
+        (bad, None, [0, True, "bad"]),
+        ({"out-of-memory": "0x5"}, None, [0, True, memory]),
+        (bad | {"out-of-memory": "0x5"}, None, [0, True, memory]),
+        ({"out-of-memory": "0x5", "internal": "a fault"}, None, [0, True, "a fault"]),
+        (bad, "first", [0, False, "first"]),
+    ]
+    asked = [{"errors": errors, "thrown": thrown} for errors, thrown, _ in cases]
+    told = numbers(in_javascript("gpu.js", expression, asked))
+    assert told == [expected for *_, expected in cases]
+
+
+def test_the_device_s_clock():
+    expression = """(() => {
+        globalThis.GPUBufferUsage = {QUERY_RESOLVE: 1, COPY_SRC: 2, MAP_READ: 4, COPY_DST: 8};
+        globalThis.GPUMapMode = {READ: 1};
+        const log = [], destroy = () => log.push("destroyed");
+        const device = {
+            createQuerySet: ({type, count}) => (log.push([type, count]), {destroy}),
+            createBuffer: ({size, usage}) => (log.push([size, usage]), {
+                destroy, mapAsync: async () => {},
+                getMappedRange: () => new BigUint64Array(c.map(BigInt)).buffer,
+            }),
+            createCommandEncoder: () => ({
+                beginComputePass: ({timestampWrites: {beginningOfPassWriteIndex: from,
+                    endOfPassWriteIndex: to}}) => (log.push([from, to]), {end() {}}),
+                resolveQuerySet: (_, ...all) => log.push([all[0], all[1], all[3]]),
+                copyBufferToBuffer: (_, from, __, ...all) => log.push([from, ...all]),
+                finish() {},
+            }),
+            queue: {submit() {}},
+        };
+        const gpu = {device, lost: new Promise(() => {})};
+        return m.stamped(gpu, {encode: () => log.push("call")}, 3).then((found) => [found, log]);
+    })()"""
+    cases = [[5_000_000_000, 8_500_000_000], [7, 7], [9, 8]]
+    found, logs = zip(*numbers(in_javascript("gpu.js", expression, cases)), strict=True)
+    assert found == (3.5, None, None)  # no number where the stamps do not tell
+    made = [["timestamp", 2], [16, 3], [16, 12]]
+    used = [[0, 1], "call", "call", "call", [0, 2, 0], [0, 0, 16]]
+    assert logs[0] == made + used + ["destroyed"] * 3
+    assert logs[0] == logs[1] == logs[2]
+
+
 def test_names_of_browsers():
     tail = "AppleWebKit/537.36 (KHTML, like Gecko)"
     agents = {
