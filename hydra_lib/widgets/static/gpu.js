@@ -217,21 +217,18 @@ export function runOnce(gpu, prepared) {
   }));
 }
 
-/** The numbers of the output, or of a part of it. */
-export async function read(gpu, { plan, buffers }, first = 0, count = plan.buffers[plan.output] - first) {
+/** The numbers of the output. */
+export async function read(gpu, { plan, buffers }) {
   const { device } = gpu;
-  const Kind = arrayOf(plan.output, plan.dtype);
-  const width = Kind.BYTES_PER_ELEMENT;
-  const from = Math.floor((first * width) / 4) * 4; // the device copies fours of bytes
-  const bytes = Math.ceil(((first + count) * width) / 4) * 4 - from;
-  const back = device.createBuffer({ size: bytes, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
+  const output = buffers[plan.output];
+  const back = device.createBuffer({ size: output.size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
   try {
     const encoder = device.createCommandEncoder();
-    encoder.copyBufferToBuffer(buffers[plan.output], from, back, 0, bytes);
+    encoder.copyBufferToBuffer(output, 0, back, 0, output.size);
     device.queue.submit([encoder.finish()]);
     await patiently(gpu, back.mapAsync(GPUMapMode.READ));
-    const offset = first - from / width;
-    return new Kind(back.getMappedRange().slice(0)).slice(offset, offset + count);
+    const Kind = arrayOf(plan.output, plan.dtype);
+    return new Kind(back.getMappedRange().slice(0)).slice(0, plan.buffers[plan.output]);
   } finally {
     back.destroy();
   }
