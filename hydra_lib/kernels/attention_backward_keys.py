@@ -115,8 +115,11 @@ def keys_shared(BLOCK_M, BLOCK_N, WIDTH, num_warps, num_stages, q, **_) -> int:
 tuned_keys = tuned(
     _keys_backward,
     tiles=[
+        {"BLOCK_M": 64, "BLOCK_N": 128, "num_warps": 8, "num_stages": 3},
         {"BLOCK_M": 64, "BLOCK_N": 128, "num_warps": 8, "num_stages": 2},
         {"BLOCK_M": 32, "BLOCK_N": 128, "num_warps": 8, "num_stages": 3},
+        {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 8, "num_stages": 3},
+        {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 4, "num_stages": 3},
         {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 4, "num_stages": 2},
         {"BLOCK_M": 32, "BLOCK_N": 64, "num_warps": 4, "num_stages": 3},
         {"BLOCK_M": 16, "BLOCK_N": 64, "num_warps": 8, "num_stages": 2},

@@ -90,9 +90,11 @@ def queries_shared(BLOCK_M, BLOCK_N, WIDTH, num_stages, q, **_) -> int:
 tuned_queries = tuned(
     _queries_backward,
     tiles=[
+        {"BLOCK_M": 128, "BLOCK_N": 128, "num_warps": 8, "num_stages": 3},
         {"BLOCK_M": 128, "BLOCK_N": 64, "num_warps": 8, "num_stages": 3},
         {"BLOCK_M": 128, "BLOCK_N": 64, "num_warps": 8, "num_stages": 2},
         {"BLOCK_M": 128, "BLOCK_N": 32, "num_warps": 4, "num_stages": 3},
+        {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 4, "num_stages": 3},
         {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 4, "num_stages": 2},
         {"BLOCK_M": 64, "BLOCK_N": 32, "num_warps": 8, "num_stages": 2},
     ],

@@ -137,29 +137,33 @@ def climb(
     return rows, refused
 
 
-def tolerance(dtype: torch.dtype) -> float:
+def tolerance(dtype: torch.dtype, of_query: bool = False) -> float:
     """Largest error that rounding explains in attention and its gradients: 8 ε, in float32 128 ε.
 
-    Narrower types round the weights as well, but their sums run in float32.
+    Narrower types round the weights as well, but their sums run in float32. ``of_query``: in a row
+    of the gradient of a query 64 ε of a narrower type. Kernels take Σ dO·O from the output as it
+    was rounded, and subtract it, where one weight is nearly 1, from a number nearly equal to it.
 
-    >>> tolerance(torch.bfloat16)
-    0.0625
+    >>> tolerance(torch.bfloat16), tolerance(torch.bfloat16, of_query=True)
+    (0.0625, 0.5)
     """
     eps = torch.finfo(dtype).eps
-    return 128 * eps if eps < 2**-20 else 8 * eps
+    return 128 * eps if eps < 2**-20 else (64 if of_query else 8) * eps
 
 
 def verify(name: str, results: object, exact: object, dtype: torch.dtype) -> float:
     """The largest relative error of tensors whose every row is right; otherwise an error.
 
-    Raises :class:`hydra_lib.timing.accuracy.FailedCheckError` for a row that is off by more than
+    A tuple holds the output, then the gradients of q, k and v. Raises
+    :class:`hydra_lib.timing.accuracy.FailedCheckError` for a row that is off by more than
     :func:`tolerance`, see :func:`hydra_lib.timing.exact.row_error`.
     """
     results, exact = (x if isinstance(x, tuple) else (x,) for x in (results, exact))
-    for result, truth in zip(results, exact, strict=True):
-        if not (worst := row_error(result, truth)) <= tolerance(dtype):  # NaN fails too
-            allowed = f"allowed {tolerance(dtype):.2e}"
-            raise FailedCheckError(f"{name} is wrong: a row is off by {worst:.2e}, {allowed}")
+    for i, (result, truth) in enumerate(zip(results, exact, strict=True)):
+        allowed = tolerance(dtype, of_query=i == 1)
+        if not (worst := row_error(result, truth)) <= allowed:  # NaN fails too
+            off = f"a row is off by {worst:.2e}, allowed {allowed:.2e}"
+            raise FailedCheckError(f"{name} is wrong: {off}")
     return max(relative_error(x, y) for x, y in zip(results, exact, strict=True))
 
 
