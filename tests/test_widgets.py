@@ -88,7 +88,7 @@ FURTHER = {
     "devices": [{"ranks": 32}, {"ranks": 64}],
     "explorer": [{"chart": "T", "show": "ratio"}, {"chart": "head_dim", "group": "head_dim"}]
     + [{"record": "z", "T": T, "chart": "T"} for T in (131072, 1024)],
-    "gradient": [{"scores": [8, -8, 0, 0, 0, 0, 0]}],
+    "gradient": [{"scores": [8, -8, 0, 0, 0, 0, 0]}, {"scores": [-8, 8, -8, -8, -8, -8, -8]}],
     "guess": [{"guesses": [[2]], "looked": [True]}],
     "head_splitter": [{"d_model": 770}],
     "head_viewer": [{"guesses": ["?"] * 12}, {"layer": 0, "head": 4, "off": 4}],
