@@ -320,6 +320,9 @@ def test_parts_by_keyboard(widget_page):
     press(page, "End")
     press(page, "ArrowUp")
     expect_parts(page, 4, 9, 4, 4, 4, 4, 4)
+    for key, parts in (("PageDown", 7), ("ArrowLeft", 6), ("ArrowRight", 7), ("PageUp", 9)):
+        press(page, key)
+        expect_parts(page, 4, parts, 4, 4, 4, 4, 4)
     assert page.evaluate("scrollY") == scrolled
     press(page, "Tab")
     press(page, "Home")
