@@ -190,9 +190,9 @@ def points(plan: Plan, triton: bool) -> list[Point]:
         seconds = 2 + 6 * (n / 16384) ** 3 + 2 * required
         add("strassen", f"n={n}, {dtype}, {levels} levels", seconds, run, required)
 
-    # The one of which this book says how much it gains: more rounds, and time is kept for it.
-    most = (max(plan.strassen), torch.float32, 2)
-    multiply(*most, 4 * plan.budget, required=True)
+    # One round of it takes long: it gets more of them, and time is kept for it.
+    largest = (max(plan.strassen), torch.float32, 2)
+    multiply(*largest, 4 * plan.budget, required=True)
     for d in plan.sweep_dims:
         size = replace(plan.sweep, head_dim=d)
         run = partial(against, "head_dim", FLASH, triton, size, *swept, **options)
@@ -222,7 +222,7 @@ def points(plan: Plan, triton: bool) -> list[Point]:
         add("kernels", f"n={plan.product}", 8, partial(other_kernels, plan, **options))
     for n, dtype in itertools.product(plan.strassen, (torch.float32, torch.bfloat16)):
         for levels in (1, 2) if n == max(plan.strassen) else (1,):
-            if (n, dtype, levels) != most:
+            if (n, dtype, levels) != largest:
                 multiply(n, dtype, levels, plan.budget)
     return found
 

@@ -123,17 +123,17 @@ def test_tolerances(dtype, most, of_query):
 
 def test_a_query_s_gradient_is_off_by_the_output_s_rounding_alone():
     """All in float64; the output is rounded for Σ dO·O, as kernels keep it, or it is not."""
-    q, k, v, grad = tensors = AttentionSize(1, 16, 512, 64).tensors(torch.bfloat16, seed=10)
+    q, k, v, grad = tensors = AttentionSize(1, 2, 1024, 64).tensors(torch.bfloat16, seed=1511)
     exact, dtype = exact_gradients(*tensors), torch.bfloat16
     q, k, v, grad = (x.double() for x in tensors)
-    scores = (q @ k.mT / 8).masked_fill(torch.ones(512, 512).triu(1).bool(), -math.inf)
+    scores = (q @ k.mT / 8).masked_fill(torch.ones(1024, 1024).triu(1).bool(), -math.inf)
     weights = scores.softmax(-1)
     found = []
     for out in (exact[0], exact[0].to(dtype).double()):
         mean = (grad * out).sum(-1, keepdim=True)
         found.append(weights * (grad @ v.mT - mean) @ k / 8)
     assert row_error(found[0], exact[1]) < 1e-12
-    assert tolerance(dtype) / 2 < row_error(found[1], exact[1]) < tolerance(dtype, of_query=True)
+    assert tolerance(dtype) < row_error(found[1], exact[1]) < tolerance(dtype, of_query=True)
     verify("x", (exact[0], found[1], *exact[2:]), exact, dtype)
     for place, allowed in enumerate((0.0625, 0.5, 0.0625, 0.0625)):
         missing = [x.clone() for x in exact]
