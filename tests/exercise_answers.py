@@ -947,6 +947,9 @@ CHAPTER_06 = {
             padded_by_sdpa,
             padded_by_loop,
             padded_numpy,
+            lambda q, k, v, n: (
+                soft(scores(q, k) / 7**0.5 - 1e9 * ~lengths_mask(q, n)[:, None, None]) @ v
+            ),
             lambda q, k, v, n: hydra.scaled_dot_product_attention(
                 q, k, v, hydra.padding_mask(n, q.shape[2]).unsqueeze(1)
             ),
@@ -982,6 +985,15 @@ CHAPTER_06 = {
                     @ v
                 ),
                 "entry",
+            ),
+            *(
+                (
+                    lambda q, k, v, n, less=less: (
+                        soft(scores(q, k) / 7**0.5 - less * ~lengths_mask(q, n)[:, None, None]) @ v
+                    ),
+                    "replace",
+                )
+                for less in (100, 1e4)
             ),
             (lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)), "(B, 1, 1, T)"),
             (

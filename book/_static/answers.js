@@ -2,9 +2,11 @@
 // kernel, by the same facts and in the same words. No DOM here; answers_form.js shows it.
 // oxlint-disable-next-line no-unused-vars -- answers_form.js uses it
 const answers = (() => {
-  const TOKEN = /[1-9]\d{0,2}(?:,\d{3})+(?![\d,])|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan|\*\*|\S/gi;
+  const TOKEN = /[1-9]\d{0,2}(?:,\d{3})+(?![\d,])|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?|[a-z]+|\*\*|\S/gi;
+  const CONSTANTS = { e: Math.E, inf: Infinity, nan: NaN };
+  const FUNCTIONS = { exp: Math.exp, ln: Math.log, log: Math.log, sqrt: Math.sqrt, "√": Math.sqrt };
 
-  /** A number, or sums, products, powers and brackets of numbers: 0.8, 4/5, 7^4 · 64^3. */
+  /** A number, or sums, products, powers, roots and brackets of numbers: 0.8, 4/5, 7^4 · 64^3, 2/ln(10). */
   function typed(text) {
     const plain = text.replace(/[−–‐‑]/g, "-").replace(/[×·⋅]/g, "*").replace(/[÷⁄∕]/g, "/").replace(/∞/g, "inf")
       .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (digits) => `^${[...digits].map((one) => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(one)).join("")}`)
@@ -12,7 +14,7 @@ const answers = (() => {
       .replace(/(?<![\d.,_^])[1-9]\d{0,2}(?:\s\d{3})+(?!\d)/g, (grouped) => grouped.replace(/\s/g, ""));
     const tokens = plain.match(TOKEN) ?? [];
     const refuse = () => {
-      throw new Error(`expected numbers, got the text '${text.trim()}': write 0.8, 4/5 or 7^4`);
+      throw new Error(`expected numbers, got the text '${text.trim()}': write 0.8, 4/5, 7^4 or sqrt(2)`);
     };
     const take = (...wanted) => (wanted.includes(tokens[0]) ? tokens.shift() : undefined);
     function sum() {
@@ -35,9 +37,11 @@ const answers = (() => {
         const x = sum();
         return take(")") ? x : refuse();
       }
-      const token = tokens.shift() ?? refuse();
-      if (/^nan$/i.test(token)) return NaN;
-      const x = /^inf$/i.test(token) ? Infinity : Number(token.replace(/[,_]/g, ""));
+      const token = (tokens.shift() ?? refuse()).toLowerCase();
+      if (Object.hasOwn(CONSTANTS, token)) return CONSTANTS[token];
+      if (Object.hasOwn(FUNCTIONS, token)) // ln 10^2 could be two numbers
+        return token === "√" || tokens[0] === "(" ? FUNCTIONS[token](atom()) : refuse();
+      const x = Number(token.replace(/[,_]/g, ""));
       return Number.isNaN(x) ? refuse() : x;
     }
     const x = sum();

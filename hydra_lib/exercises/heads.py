@@ -214,8 +214,12 @@ def _padded_cases() -> list[tuple]:
     for B, h, T, lengths in ((3, 3, 3, [2, 3, 2]), (2, 3, 5, [2, 5])):
         q, k, v = torch.randn(3, B, h, T, 7, generator=generator, dtype=torch.float64)
         cases.append((q, k, v, torch.tensor(lengths)))
-    # Real scores far below 0: what is filled in must lie below them still.
-    return [*cases, (-100 * q.abs(), k.abs(), v, torch.tensor(lengths))]
+    # Real scores far below 0: what is filled in must lie below them still. Padded ones far above: a
+    # number that is added must outweigh them.
+    low = -100 * q.abs(), k.abs(), v, torch.tensor(lengths)
+    padding = ~_real(q, torch.tensor(lengths))[:, None, :, None]
+    high = q, torch.where(padding, 1e6 * k, k), v, torch.tensor(lengths)
+    return [*cases, low, high]
 
 
 def _scores(q, k):
@@ -267,6 +271,12 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
         (
             _by_mask(lambda m: m[:, None, None], 0.0),
             "zero for −∞: 0 is a score like any other, the padding keeps a share",
+        ),
+        (
+            lambda q, k, v, n: (
+                torch.softmax(_scores(q, k) - 100.0 * ~_real(q, n)[:, None, None], -1) @ v
+            ),
+            "a number was added to the padded scores, and a large one outweighs it: replace them",
         ),
         (
             lambda q, k, v, n: torch.softmax(_scores(q, k), -1) * _real(q, n)[:, None, None] @ v,
