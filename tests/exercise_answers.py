@@ -1063,6 +1063,28 @@ CHAPTER_06 = {
             (3 * 64, ("width", "vector")),
         ],
     ),
+    "heads.last_rows": (
+        [
+            lambda T, m: hydra.causal_mask(T)[-m:],
+            lambda T, m: hydra.causal_mask(T)[T - m :],
+            lambda T, m: ones(m, T).tril(T - m).bool(),
+            lambda T, m: arange(T) <= arange(T - m, T)[:, None],
+            lambda T, m: torch.tensor([[j <= T - m + i for j in range(T)] for i in range(m)]),
+            lambda T, m: np.tril(np.ones((m, T), dtype=bool), T - m),
+        ],
+        [
+            (lambda T, m: hydra.causal_mask(T)[:m], "upper left"),
+            (lambda T, m: ones(m, T).bool(), "future"),
+            (lambda T, m: arange(T) < arange(T - m, T)[:, None], "its own"),
+            (lambda T, m: ones(m, T).tril(T - m + 1).bool(), "after it"),
+            (lambda T, m: hydra.causal_mask(m), "(m, m)"),
+            (lambda T, m: ~hydra.causal_mask(T)[-m:], "inverted"),
+            (lambda T, m: hydra.causal_mask(T), "(T, T)"),
+            (lambda T, m: hydra.causal_mask(T)[:, -m:], "columns"),
+            (lambda T, m: ones(m, T).tril(T - m), "boolean"),
+            (lambda T, m: zeros(m, T).masked_fill(~hydra.causal_mask(T)[-m:], -INF), "boolean"),
+        ],
+    ),
 }
 
 # --- 07 learned heads ---------------------------------------------------------------------------

@@ -7,9 +7,11 @@ import torch
 from hydra_lib import heads, masking
 from hydra_lib.exercises import progress
 from hydra_lib.exercises.compare import choice, function, value
+from hydra_lib.exercises.masking import ADDITIVE, must_be_boolean, to_add
 
 __all__ = [
     "head_count",
+    "last_rows",
     "merge",
     "padded_attention",
     "per_head_parameters",
@@ -363,3 +365,45 @@ def padded_attention(q, k, v, lengths):
 def per_head_parameters():
     """Parameters of W_Q, W_K and W_V that belong to one head of ANDREA-480M."""
     return 3 * 1536 * 64
+
+
+def _visible(T: int, m: int, diagonal: int) -> torch.Tensor:
+    return torch.ones(m, T).tril(diagonal).bool()
+
+
+@function(
+    [(T, m) for T, m in ((7, 2), (5, 1), (3, 3), (11, 5))],
+    mistakes=[
+        (
+            lambda T, m: _visible(T, m, 0),
+            "its diagonal begins in the upper left corner, but the new queries are the last ones",
+        ),
+        (
+            lambda T, m: torch.ones(m, T).bool(),
+            "with more than one new query that looks ahead: they must not see each other's future",
+        ),
+        (
+            lambda T, m: _visible(T, m, T - m - 1),
+            "the diagonal is off by one: a query sees its own token too",
+        ),
+        (
+            lambda T, m: _visible(T, m, T - m + 1),
+            "the diagonal is off by one: a query sees the token after it",
+        ),
+        (
+            lambda T, m: torch.ones(m, m).tril().bool(),
+            "that is (m, m): the new queries see the old keys too, all T",
+        ),
+        (lambda T, m: ~_visible(T, m, T - m), "that is inverted: True = may attend"),
+        (lambda T, m: masking.causal_mask(T), "that is a row for every token, (T, T)"),
+        (
+            lambda T, m: masking.causal_mask(T)[:, -m:],
+            "those are the last m columns: keys, not queries",
+        ),
+        (lambda T, m: to_add(_visible(T, m, T - m)), ADDITIVE),
+    ],
+    look=must_be_boolean,
+)
+def last_rows(T, m):
+    """The mask of the last m of T queries, (m, T)."""
+    return _visible(T, m, T - m)

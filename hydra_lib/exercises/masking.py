@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-def _must_be_boolean(tried, case) -> str | None:
+def must_be_boolean(tried, case) -> str | None:
     result = tried.returned
     while isinstance(result, list | tuple):
         result = result[0]
@@ -27,7 +27,7 @@ def _must_be_boolean(tried, case) -> str | None:
     return "expected a boolean tensor, True = may attend"
 
 
-def _to_add(mask: torch.Tensor) -> torch.Tensor:
+def to_add(mask: torch.Tensor) -> torch.Tensor:
     return torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)
 
 
@@ -35,7 +35,7 @@ def _before(T: int, diagonal: int = -1) -> torch.Tensor:
     return torch.ones(T, T).tril(diagonal)
 
 
-_ADDITIVE = "that is 0 and −∞, a mask to add; expected a boolean tensor, True = may attend"
+ADDITIVE = "that is 0 and −∞, a mask to add; expected a boolean tensor, True = may attend"
 
 
 @value(
@@ -71,9 +71,9 @@ def predicted_leak():
             "it forbids the position itself, but not those after it: it looks ahead",
         ),
         (lambda T: torch.diag(torch.ones(T - 1), -1), "that is only the one before, not all"),
-        (lambda T: _to_add(_before(T).bool()), _ADDITIVE),
+        (lambda T: to_add(_before(T).bool()), ADDITIVE),
     ],
-    look=_must_be_boolean,
+    look=must_be_boolean,
 )
 def strictly_before(T):
     """A mask in which position i sees only positions j < i."""
@@ -106,9 +106,9 @@ def _packed(documents):
             lambda ids: _inside(ids) & masking.causal_mask(len(ids)).mT,
             "it looks ahead, and not back: that is the transpose",
         ),
-        (lambda ids: _to_add(_packed(ids)), _ADDITIVE),
+        (lambda ids: to_add(_packed(ids)), ADDITIVE),
     ],
-    look=_must_be_boolean,
+    look=must_be_boolean,
 )
 def packed(documents):
     """A mask (T, T): causal, and only inside the own document."""
