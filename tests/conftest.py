@@ -4,6 +4,7 @@ import functools
 import gc
 import http.server
 import inspect
+import itertools
 import json
 import math
 import os
@@ -292,6 +293,21 @@ def in_browser(chromium, module, expression, cases):
         )
     finally:
         page.close()
+
+
+def stir(x):
+    """The last steps of MurmurHash3, on 32 bits."""
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        x = ((x ^ x >> shift) * factor) % 2**32
+    return x ^ x >> 16
+
+
+def uniforms(seed, stream=0):
+    """The numbers of ``random.js``, in their order."""
+    golden = 0x9E3779B9
+    start = stir((stir((seed + golden) % 2**32) + stream) % 2**32)
+    for i in itertools.count(1):
+        yield (stir((start + i * golden) % 2**32) + 0.5) / 2**32
 
 
 def numbers(text):

@@ -45,6 +45,7 @@ TESTS = {
     "limits.js": [],
     "loops.js": ["gpu_timing", "your_gpu"],
     "masking.js": ["mask"],
+    "multihead.js": ["learning"],
     "particles.js": ["temperature"],
     "random.js": ["scaling", "head_viewer"],
     "records.js": ["explorer"],

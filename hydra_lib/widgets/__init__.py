@@ -14,6 +14,7 @@ from hydra_lib.widgets.gradient import GradientWidget
 from hydra_lib.widgets.guess import GuessWidget
 from hydra_lib.widgets.head_splitter import HeadSplitterWidget
 from hydra_lib.widgets.head_viewer import HeadViewerWidget
+from hydra_lib.widgets.learning import LearningWidget
 from hydra_lib.widgets.mask import MaskWidget
 from hydra_lib.widgets.missing_wait import MissingWaitWidget
 from hydra_lib.widgets.pieces import PiecesWidget
@@ -38,6 +39,7 @@ __all__ = [
     "GuessWidget",
     "HeadSplitterWidget",
     "HeadViewerWidget",
+    "LearningWidget",
     "MaskWidget",
     "MissingWaitWidget",
     "PiecesWidget",
