@@ -275,3 +275,17 @@ def test_a_cell_that_fails_fails_the_build(tmp_path):
     (careful,) = (text for page, text in warnings if page == "warning")
     assert "stderr was found" in careful
     assert "healthy" not in dict(warnings)
+
+
+def test_the_front_page_says_how_to_cite_it_and_what_is_allowed():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    text = (ROOT / "book/intro.md").read_text("utf-8")
+    year = cited["date-released"].year
+    authors = ", ".join(author["name"] for author in cited["authors"])
+    assert f"> {authors}. *{cited['title']}.* Version {cited['version']}, {year}.\n" in text
+    assert cited["license"] == ["MIT", "CC-BY-4.0"]
+    footer = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["html"]["extra_footer"]
+    for place in (text, footer, (ROOT / "README.md").read_text("utf-8")):
+        assert "CC BY 4.0" in place
+        assert "https://creativecommons.org/licenses/by/4.0/" in place
+        assert "MIT" in place
