@@ -100,7 +100,7 @@ FURTHER = {
     "recursion": [{"levels": 12, "addition": 4}],
     "rivals": [{"measure": "gini"}],
     "scaling": [{"mu_k": 3, "d_k": 512}],
-    "sentence": [{"controls": ["tau", "causal"]}, {"controls": ["arrows"]}]
+    "sentence": [{"controls": ["tau", "future"]}, {"controls": ["arrows"]}]
     + [{"controls": ["head"], "q": [[1, 2]] * 21, "k": [[2, 1], [0, 3], [-1, 0]] * 7}],
     "strassen": [{"product": 6}],
     "temperature": [{"tau": 0}, {"tau": math.inf}],

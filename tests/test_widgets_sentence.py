@@ -7,7 +7,13 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from hydra_lib import aggregation, scaled_dot_product_attention, sentence
+from hydra_lib import (
+    aggregation,
+    apply_mask,
+    probabilities,
+    scaled_dot_product_attention,
+    sentence,
+)
 from hydra_lib.masking import causal_mask
 from hydra_lib.widgets import SentenceWidget
 from hydra_lib.widgets._base import SettingError
@@ -56,7 +62,7 @@ ARROWS = "must be a matrix of at most 21 × 2, each a number from -4 to 4, got "
         (lambda: SentenceWidget(k=[[1]] * 7), "q and k must have 2 columns"),
         (
             lambda: SentenceWidget(controls=["colour"]),
-            "controls must be a row of at most 6, each rule or parts or causal or tau or arrows or",
+            "controls must be a row of at most 6, each rule or parts or future or tau or arrows or",
         ),
         (lambda: SentenceWidget(parts=[4] * 6), "parts must have 7 entries, got 6"),
         (
@@ -135,16 +141,14 @@ def test_arithmetic_agrees_with_the_library():
             tau = [0.1, 1.0, 7.0][index % 3]
             q, k = (4 * torch.rand(h, n, 2, generator=generator) - 2 for _ in "qk")
             values = torch.rand(n, 3, generator=generator)
-            causal = index % 4 != 0
-            case = {"rule": rule, "parts": parts.tolist(), "causal": causal, "tau": tau}
+            future = ["seen", "masked", "zero", "masked"][index % 4]
+            case = {"rule": rule, "parts": parts.tolist(), "future": future, "tau": tau}
             case |= {"n": n, "values": values.tolist()}
             cases.append(case | {"q": q.flatten(0, 1).tolist(), "k": k.flatten(0, 1).tolist()})
             if rule == "attention":
                 v = values.reshape(n, h, 3 // h).transpose(0, 1)
-                out = scaled_dot_product_attention(
-                    q, k, v, causal=causal, temperature=tau * math.sqrt(2)
-                )
-                expected.append(out.transpose(0, 1).reshape(n, 3))
+                weights = attention(future, tau, q, k)
+                expected.append((weights @ v).transpose(0, 1).reshape(n, 3))
             elif rule == "own":
                 expected.append(by_parts(parts) @ values)
             else:
@@ -222,11 +226,11 @@ def expected_texts(weights):
     return [[text(w) for w in row] for row in weights.tolist()]
 
 
-def attention(causal=True, tau=1.0, q=sentence.QUERIES, k=sentence.KEYS):
-    scores = q.double() @ k.double().mT / math.sqrt(2)
-    if causal:
-        scores = scores.masked_fill(~causal_mask(7), -math.inf)
-    return torch.softmax(scores / tau, dim=-1)
+def attention(future="masked", tau=1.0, q=sentence.QUERIES, k=sentence.KEYS):
+    scores, causal = q.double() @ k.double().mT / math.sqrt(2), causal_mask(q.shape[-2])
+    if future == "masked":
+        return probabilities(apply_mask(scores, causal), tau)
+    return probabilities(scores if future == "seen" else scores * causal, tau)
 
 
 @browser
@@ -616,41 +620,51 @@ def test_scores_stand_beside_the_weights_that_they_make(widget_page):
 
 
 @browser
-def test_causal_and_temperature(widget_page):
-    page = widget_page(SentenceWidget(controls=["causal", "tau"], causal=False))
+def test_later_words_and_temperature(widget_page):
+    page = widget_page(SentenceWidget(controls=["future", "tau"], future="seen"))
     skipped = page.locator(".hydra-skipped")
     expect(skipped).to_have_count(0)
-    assert shown(page) == expected_texts(attention(causal=False))
-    assert attention(causal=False)[1].min() > 0.05  # "cat" takes its paint from all, says chapter 2
-    page.get_by_label("causal").check()
+    assert shown(page) == expected_texts(attention("seen"))
+    assert attention("seen")[1].min() > 0.05  # "cat" takes its paint from all, says chapter 2
+    told = page.locator(".hydra-equation")
+    leak = f"{attention('seen')[4, 5:].sum():.2f}"[1:]
+    expect(told).to_contain_text(f"Later words get {leak} of the weight.")
+    page.get_by_role("radio", name="0", exact=True).check()
+    drawn(page)
+    expect(skipped).to_have_count(0)
+    assert shown(page) == expected_texts(attention("zero"))
+    leak = f"{attention('zero')[4, 5:].sum():.2f}"[1:]
+    expect(told).to_contain_text(f"Later words still get {leak} of the weight.")
+    page.get_by_role("radio", name="−∞").check()
     drawn(page)
     expect(skipped).to_have_count(21)  # what is forbidden, not what is small
     expect(skipped).to_have_text([""] * 21)
     assert shown(page) == expected_texts(attention())
-    row = attention(causal=False)[4]  # what is cut stays dashed, and is counted
+    row = attention("seen")[4]  # what is cut stays dashed, and is counted
     expect(page.locator("path.hydra-unweighed")).to_have_count(int((row[5:] >= 0.005).sum()))
     lost = f"{row[5:].sum():.2f}"[1:], f"{1 - row[5:].sum():.2f}"[1:]
     expect(page.locator(".hydra-equation")).to_contain_text(
-        f"Unmasked, {lost[0]} would go to later words. The {lost[1]} that stays is scaled up to 1."
+        f"As they are, {lost[0]} would go to later words. "
+        f"The {lost[1]} that stays is scaled up to 1."
     )
     page.locator(".hydra-words button").last.hover()  # the last word has no later ones
     expect(page.locator(".hydra-unweighed")).to_have_count(0)
     expect(page.locator(".hydra-equation")).to_contain_text(
-        "“tired” is the last word: the mask takes nothing from it."
+        "“tired” is the last word: there are no later ones."
     )
-    expect(page.locator(".hydra-equation")).not_to_contain_text("Unmasked")
+    expect(page.locator(".hydra-equation")).not_to_contain_text("As they are")
     page.mouse.move(2, 2)
     page.get_by_label("Temperature").focus()
     press(page, "End")
     assert shown(page) == expected_texts(aggregation.running_mean(7))
     press(page, "Home")
     assert shown(page) == expected_texts(attention(tau=1e-9))
-    page.wait_for_url("**#sentence.causal=true&sentence.tau=0")
+    page.wait_for_url("**#sentence.future=masked&sentence.tau=0")
 
 
 @browser
 def test_a_mouse_chooses_a_word_by_its_value_too(widget_page):
-    page = widget_page(SentenceWidget(controls=["causal"]))
+    page = widget_page(SentenceWidget(controls=["future"]))
     values = page.locator(".hydra-words > .hydra-swatch")
     values.nth(7 + 2).click()
     word = page.locator(".hydra-words button").nth(2)
@@ -772,7 +786,7 @@ def test_a_key_and_its_weight_point_at_each_other(widget_page):
 def test_a_key_that_may_not_be_seen_is_faint_and_never_called_the_best(widget_page):
     q = sentence.QUERIES.clone()
     q[4] = torch.tensor([2.6, 2.2])  # straight to “tired”
-    page = widget_page(SentenceWidget(controls=["arrows", "causal"], q=q.tolist()))
+    page = widget_page(SentenceWidget(controls=["arrows", "future"], q=q.tolist()))
     scores = sentence.KEYS @ q[4]
     assert scores.argmax() == 6
     best = int(scores[:5].argmax())
@@ -782,7 +796,7 @@ def test_a_key_that_may_not_be_seen_is_faint_and_never_called_the_best(widget_pa
     expect(names).to_have_text(list(sentence.WORDS[5:]))
     page.get_by_role("combobox").select_option("key of tired")
     expect(score).to_contain_text("“tired” is a later word, which “it” may not see.")
-    page.get_by_role("checkbox").uncheck()
+    page.get_by_role("radio", name="as they are").check()
     expect(names).to_have_count(0)
     expect(score).not_to_contain_text("later")
     page.get_by_role("button", name="reset").click()
@@ -843,7 +857,7 @@ def test_links(widget_page):
     expect(page.locator(".hydra-equation strong")).to_have_text("slept")
     follow(page, "#sentence.tau=inf")
     assert shown(page) == expected_texts(aggregation.running_mean(7))
-    for asked in ("rule=sum", "word=7", "head=1", "tau=-1", "q=[[1,2]]", "causal=2", "words=[]",
+    for asked in ("rule=sum", "word=7", "head=1", "tau=-1", "q=[[1,2]]", "future=2", "words=[]",
                   "parts=[1,1]", "parts=[0,1,1,1,1,1,1]", "parts=[1,1,1,1,1,1,10]"):  # fmt: skip
         follow(page, f"#sentence.{asked}")
         expect_refused(page, "sentence", asked)
@@ -853,18 +867,15 @@ def test_links(widget_page):
 @browser
 @pytest.mark.parametrize("width", [320, 360, 1280])
 def test_nothing_moves_and_nothing_is_cut(widget_page, width):
-    page = widget_page(SentenceWidget(controls=["rule", "parts", "causal", "tau"]), width=width)
+    page = widget_page(SentenceWidget(controls=["rule", "parts", "future", "tau"]), width=width)
     root = page.locator("[data-ready=sentence]")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     heights = set()
     for rule in (
         *("running mean", "window of 2", "decay ½"),
-        *("yours: drag a value", "attention", "unmasked"),
+        *("yours: drag a value", "attention", "0", "as they are"),
     ):
-        if rule == "unmasked":
-            page.get_by_role("checkbox").uncheck()
-        else:
-            page.get_by_label(rule, exact=True).check()
+        page.get_by_label(rule, exact=True).check()
         for word in page.locator(".hydra-words button").all():
             word.click()
             drawn(page)

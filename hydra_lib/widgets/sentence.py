@@ -12,7 +12,7 @@ __all__ = ["SentenceWidget"]
 
 N = len(sentence.WORDS)
 ARROWS = {"low": -4, "high": 4, "shape": (3 * N, 2)}
-CONTROLS = ("rule", "parts", "causal", "tau", "arrows", "head")
+CONTROLS = ("rule", "parts", "future", "tau", "arrows", "head")
 
 
 def _written(arrows) -> list[list[float]]:
@@ -27,9 +27,9 @@ class SentenceWidget(Widget):
     two words), decay (one half a step), own (so many ``parts`` of each, from 1 to 9) or attention,
     with weights softmax(q·k / (``tau`` √d_k)) of ``q`` and ``k``, (7, 2) for one head; (21, 2)
     holds those of three heads below each other, of which each mixes one column of the values: red,
-    green, blue. With ``causal`` a word takes nothing from later ones. ``word`` and ``head``,
-    counted from 0, are shown. ``controls`` lists what the reader may change, of rule, parts,
-    causal, tau, arrows and head.
+    green, blue. ``future`` says what attention does with the scores of later words: masked (−∞),
+    zero, or seen, as they are. ``word`` and ``head``, counted from 0, are shown. ``controls`` lists
+    what the reader may change, of rule, parts, future, tau, arrows and head.
 
     Raises ValueError for other settings, for parts that are not seven, and for q and k that are not
     both of 7 or of 21 rows.
@@ -39,7 +39,7 @@ class SentenceWidget(Widget):
     name = Text("sentence").tag(sync=True)
     rule = Setting("attention", options=("mean", "window", "decay", "own", "attention"))
     parts = Setting([4] * N, low=1, high=9, whole=True, shape=(N,))
-    causal = Setting(True, options=(True, False))
+    future = Setting("masked", options=("masked", "zero", "seen"))
     tau = Setting(1.0, low=0, high=MOST, options=(math.inf,))
     q = Setting(_written(sentence.QUERIES), **ARROWS)
     k = Setting(_written(sentence.KEYS), **ARROWS)

@@ -5,19 +5,20 @@ import { boltzmann } from "./boltzmann.js";
 /** A weight below this is written .00, and has no arc. */
 export const LEAST = 0.005;
 
-/** The scores of every head, q·k / √d_k, each n × n; −∞ where the mask forbids.
- * @param {{causal: boolean, q: number[][], k: number[][]}} setting
+/** The scores of every head, q·k / √d_k, each n × n; those of later words as they are, 0 or −∞.
+ * @param {{future: string, q: number[][], k: number[][]}} setting
  * @param {number} n words; q and k hold the n rows of one head after another */
-export function scoresOf({ causal, q, k }, n) {
+export function scoresOf({ future, q, k }, n) {
+  const later = { zero: 0, masked: -Infinity }[future];
   return Array.from({ length: q.length / n }, (_, head) => {
     const [asks, keys] = [q, k].map((rows) => rows.slice(head * n, (head + 1) * n));
     return asks.map((row, i) => keys.map((key, j) =>
-      (causal && j > i ? -Infinity : dot(row, key) / Math.sqrt(row.length))));
+      (j > i && later !== undefined ? later : dot(row, key) / Math.sqrt(row.length))));
   });
 }
 
 /** The weights of every head, each n × n. Fixed rules have one head and look back only.
- * @param {{rule: string, parts: number[], causal: boolean, tau: number, q: number[][], k: number[][]}} setting */
+ * @param {{rule: string, parts: number[], future: string, tau: number, q: number[][], k: number[][]}} setting */
 export function weightsOf(setting, n) {
   if (setting.rule === "own") return [mixedByParts(setting.parts)];
   if (setting.rule !== "attention") return [weightMatrix({ rule: setting.rule, width: 2, rate: 0.5 }, n)];

@@ -53,7 +53,7 @@ export function plane(model, words, values, look) {
     svg("line", { x1: -REACH, x2: REACH, class: "hydra-axle" }), svg("line", { y1: -REACH, y2: REACH, class: "hydra-axle" }),
     shadow, reach, ...["line", "tip", "name", "handle"].flatMap((part) => Object.values(arrows).map((arrow) => arrow[part])),
   );
-  const forbidden = (j) => model.get("causal") && j > word;
+  const forbidden = (j) => model.get("future") === "masked" && j > word;
   /** The score of what is pointed at; else of the chosen key, or of the one that the query meets best. */
   function told() {
     const query = model.get("q")[rowOf("query")];

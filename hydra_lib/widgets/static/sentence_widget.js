@@ -4,13 +4,14 @@ import { arc, between, LEAST, mixed, scoresOf, strokes, weightsOf } from "./sent
 import { plane } from "./sentence_plane.js";
 import { pots } from "./sentence_pots.js";
 import {
-  brief, checkbox, columnHeads, css, el, follow, heat, pills, roving, say, slider, svg, swatch, table, update,
+  brief, columnHeads, css, el, follow, heat, pills, roving, say, slider, svg, swatch, table, update,
   vector,
 } from "./ui.js";
 
 const RULES = [["mean", "running mean"], ["window", "window of 2"], ["decay", "decay ½"], ["attention", "attention"]];
 const OWN = ["own", "yours: drag a value"];
-const SETTINGS = ["rule", "parts", "causal", "tau", "q", "k", "word", "head"];
+const FUTURES = [["seen", "as they are"], ["zero", "0"], ["masked", "−∞"]];
+const SETTINGS = ["rule", "parts", "future", "tau", "q", "k", "word", "head"];
 const CHANNELS = ["red", "green", "blue"];
 const HUES = ["205 45 45", "35 145 70", "50 100 215"]; // of three heads
 const HEIGHT = 120; // of the arcs, in the units of their picture
@@ -43,7 +44,7 @@ function render({ model, el: root }) {
   };
 
   const rule = pills("Weights by", may("parts") ? [...RULES, OWN] : RULES, (value) => update(model, { rule: value }));
-  const causal = checkbox("causal: nothing from later words", (value) => update(model, { causal: value }));
+  const future = pills("Scores of later words", FUTURES, (value) => update(model, { future: value }));
   const tau = slider("Temperature τ", { min: COLD, max: STEPS }, (position) => {
     const value = temperatureAt(position > COLD ? position : 0);
     update(model, { tau: value === Infinity ? "inf" : value });
@@ -56,7 +57,7 @@ function render({ model, el: root }) {
   const head = pills("Head", CHANNELS.map((channel, i) => [String(i), `${i}: ${channel}`]),
     (value) => update(model, { head: Number(value) }));
   head.inputs.forEach((input, i) => input.nextSibling.prepend(swatch(`rgb(${HUES[i]})`), " ")); // the key of its arcs
-  const shown = { rule, causal, tau, head };
+  const shown = { rule, future, tau, head };
 
   const outputs = words.map(() => swatch(css([0, 0, 0])));
   const buttons = words.map((word, i) => el("button", {
@@ -108,7 +109,7 @@ function render({ model, el: root }) {
     matrix.cells[i].slice(0, n).forEach((cell, j) => cell.addEventListener("pointerenter", () => point(i, j)));
   });
 
-  const sum = el("p", { class: `hydra-equation${may("causal") ? " hydra-longer" : ""}`, role: "status" });
+  const sum = el("p", { class: `hydra-equation${may("future") ? " hydra-longer" : ""}`, role: "status" });
   const arrows = may("arrows") ? plane(model, words, values, (j) => point(pointed, j)) : null;
   root.classList.add("hydra", "hydra-sentence");
   root.append(
@@ -135,12 +136,12 @@ function render({ model, el: root }) {
   let walking = 0; // the frame that is asked for: one way at a time
   function setting() {
     return {
-      rule: model.get("rule"), parts: model.get("parts"), causal: model.get("causal"), tau: Number(model.get("tau").toString().replace("inf", "Infinity")),
+      rule: model.get("rule"), parts: model.get("parts"), future: model.get("future"), tau: Number(model.get("tau").toString().replace("inf", "Infinity")),
       q: model.get("q"), k: model.get("k"),
     };
   }
   let drawnRule = model.get("rule");
-  let drawnCausal = model.get("causal");
+  let drawnFuture = model.get("future");
   let drawnWord = model.get("word");
 
   function draw() {
@@ -166,11 +167,12 @@ function render({ model, el: root }) {
     })));
     const p = arrived[own][chosen];
     // What the mask takes, where the reader can lift it.
-    const cut = may("causal") && model.get("causal") && model.get("rule") === "attention"
-      ? weightsOf({ ...setting(), causal: false }, n)[own][chosen].map((w, j) => (j > chosen ? w : 0)) : [];
+    const open = may("future") && model.get("rule") === "attention";
+    const cut = open && model.get("future") === "masked"
+      ? weightsOf({ ...setting(), future: "seen" }, n)[own][chosen].map((w, j) => (j > chosen ? w : 0)) : [];
     arcs.prepend(...downwards(cut, LEAST).map(([, j]) =>
       svg("path", { d: arc(chosen, j, HEIGHT), class: "hydra-unweighed" })));
-    const back = model.get("rule") !== "attention" || model.get("causal");
+    const back = model.get("rule") !== "attention" || model.get("future") === "masked";
     const row = scores.length ? scoresOf(setting(), n)[own][chosen] : [];
     scores.forEach((item, j) => {
       say(item, row[j] === -Infinity ? "" : row[j].toFixed(1).replace("-", "−"));
@@ -200,7 +202,7 @@ function render({ model, el: root }) {
     });
     if (several()) say(matrix.root.caption, `weights of head ${own}: a row for each output`);
     seen.forEach((dot, j) => dot.style.setProperty("--paint", part(values[j], own)));
-    tell(chosen, own, p, mixed(arrived, values)[chosen], cut.length ? said(chosen, cut.reduce((total, w) => total + w, 0)) : "");
+    tell(chosen, own, p, mixed(arrived, values)[chosen], open ? said(chosen, p, cut) : "");
     mixing?.draw();
     arrows?.draw(own, chosen, lit);
   }
@@ -223,10 +225,12 @@ function render({ model, el: root }) {
       ...(last ? [el("br"), last] : []),
     );
   }
-  /** What a mask has taken from a row. */
-  function said(chosen, lost) {
-    if (chosen === n - 1) return `“${words[chosen]}” is the last word: the mask takes nothing from it.`;
-    return lost < LEAST ? "" : `Unmasked, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
+  /** What later words have of a row, or what a mask has taken from it. */
+  function said(chosen, p, cut) {
+    if (chosen === n - 1) return `“${words[chosen]}” is the last word: there are no later ones.`;
+    const [has, lost] = [p, cut].map((row) => row.slice(chosen + 1).reduce((total, w) => total + w, 0));
+    if (!cut.length) return `Later words ${model.get("future") === "zero" ? "still " : ""}get ${short(has)} of the weight.`;
+    return lost < LEAST ? "" : `As they are, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
   }
   /** What each head brings to the colour, and the colour. */
   const joined = (out) => {
@@ -240,20 +244,19 @@ function render({ model, el: root }) {
 
   function settle() {
     const arrived = weightsOf(setting(), n);
-    const moves = (model.get("rule") !== drawnRule || model.get("causal") !== drawnCausal) && weights.length <= arrived.length;
-    [drawnRule, drawnCausal] = [model.get("rule"), model.get("causal")];
+    const moves = (model.get("rule") !== drawnRule || model.get("future") !== drawnFuture) && weights.length <= arrived.length;
+    [drawnRule, drawnFuture] = [model.get("rule"), model.get("future")];
     // What a finger touched stays lit, but not when something else, a link, chooses a word.
     if (model.get("word") !== drawnWord) [drawnWord, pointed, lit] = [model.get("word"), null, null];
     const from = weights;
     ways = moves && !still.matches ? { from, to: arrived, since: performance.now() } : null;
     if (ways) walking ||= requestAnimationFrame(step);
     else weights = arrived;
-    for (const [name, control] of Object.entries({ rule, head })) control.set(String(model.get(name)));
-    causal.input.checked = model.get("causal");
+    for (const [name, control] of Object.entries({ rule, future, head })) control.set(String(model.get(name)));
     const attends = model.get("rule") === "attention";
     const at = setting().tau;
     tau.set(Math.max(positionOf(at), at > 0 ? COLD + 1 : 0), brief(at));
-    tau.input.disabled = causal.input.disabled = !attends;
+    for (const input of [tau.input, ...future.inputs]) input.disabled = !attends;
     rest(buttons[model.get("word")]);
     draw();
   }
