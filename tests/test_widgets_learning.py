@@ -158,7 +158,7 @@ def told(step, seed=0):
     return found, (
         f"After {step} step{'' if step == 1 else 's'} its colours are off by {found['off']:.2f}, "
         f"where all of a colour is 1. On the word before, head 0 puts {shares[0]} of its weight, "
-        f"head 1 {shares[1]}."
+        f"and head 1 {shares[1]}."
     )
 
 

@@ -628,3 +628,18 @@ def test_on_a_phone_a_fine_slider_is_as_long_as_its_line(widget_page):
     page.set_viewport_size({"width": 1280, "height": 900})
     label = page.locator(".hydra-fine > span").first
     assert abs(slider.bounding_box()["y"] - label.bounding_box()["y"]) < 20  # beside its name
+
+
+@browser
+def test_without_curves_there_are_levels_and_what_is_in_use(widget_page):
+    page = widget_page(TemperatureWidget([3, 1, 0.5, 0, -1], curves=False))
+    told = page.locator(".hydra-summary")
+    expect(told).to_have_text("At τ = 1: effectively 2.213 of 5 states in use.")
+    expect(page.locator("figure")).to_have_count(page.locator(".hydra-ladder figure").count())
+    page.get_by_label("Temperature").focus()
+    press(page, "End")
+    expect(told).to_have_text(
+        "Melted, energies no longer matter: effectively 5 of 5 states in use."
+    )
+    with pytest.raises(TypeError, match=r"^curves must be True or False, got 1$"):
+        TemperatureWidget([1], curves=1)

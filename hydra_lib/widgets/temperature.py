@@ -4,6 +4,7 @@ import math
 
 import traitlets
 
+from hydra_lib import _checks
 from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
@@ -18,7 +19,8 @@ class TemperatureWidget(Widget):
     A hundred particles hop between the levels by the rule of Metropolis et al. (1953).
 
     ``scores`` is one row of at most 32, energies with the sign turned; −∞ is a state that cannot
-    be occupied. ``tau`` lies in [0, 1,000,000] or is ∞.
+    be occupied. ``tau`` lies in [0, 1,000,000] or is ∞. With ``curves``, beside the levels stand
+    the mean energy, the free energy, the entropy and the heat capacity over all temperatures.
 
     Raises ValueError for an empty row, a row without a state that can be occupied, NaN or +∞
     scores, and for τ < 0 or NaN.
@@ -28,11 +30,13 @@ class TemperatureWidget(Widget):
     name = Text("temperature").tag(sync=True)
     scores = Setting([0.0], **STATES)
     tau = Setting(1.0, low=0, high=MOST, options=(math.inf,))
+    curves = traitlets.Bool(True, read_only=True).tag(sync=True)
     given = Setting([0.0], read_only=True, **STATES)
     """The scores at the start, which the widget offers to come back to."""
 
-    def __init__(self, scores, **traits):
+    def __init__(self, scores, curves=True, **traits):
         super().__init__(scores=scores, **traits)
+        self.set_trait("curves", _checks.flag("curves", curves))
         self.set_trait("given", self.scores)
 
     @traitlets.validate("scores")

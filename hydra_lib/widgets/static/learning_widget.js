@@ -79,7 +79,7 @@ function render({ model, el: root }) {
     })));
     const before = weights.map((one) => one.slice(1).reduce((total, row, t) => total + row[t], 0) / (words.length - 1));
     say(summary, `After ${step} ${step === 1 ? "step" : "steps"} its colours are off by ${off.toFixed(2)}, where all of a colour is 1. `
-      + `On the word before, head 0 puts ${percent(before[0])} of its weight, head 1 ${percent(before[1])}.`);
+      + `On the word before, head 0 puts ${percent(before[0])} of its weight, and head 1 ${percent(before[1])}.`);
   });
 }
 

@@ -45,14 +45,14 @@ function render({ model, el: root }) {
   });
 
   const states = el("div", { class: "hydra-ladder" });
-  const charts = Object.keys(QUANTITIES).map(chart);
+  const charts = model.get("curves") ? Object.keys(QUANTITIES).map(chart) : [];
   const melts = el("p", { class: "hydra-note hydra-held" });
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls hydra-wide-first" }, temperature.root, typed.root, example.root),
-    el("div", { class: "hydra-panels" }, states,
-      el("div", { class: "hydra-charts" }, ...charts.map((one) => one.root), melts)),
+    el("div", { class: "hydra-panels" }, states, ...(charts.length
+      ? [el("div", { class: "hydra-charts" }, ...charts.map((one) => one.root), melts)] : [])),
     summary,
   );
 
@@ -68,7 +68,7 @@ function render({ model, el: root }) {
       ladder = levels(size, lift);
       states.replaceChildren(ladder.root);
     }
-    if (JSON.stringify(model.get("scores")) !== drawn) {
+    if (charts.length && JSON.stringify(model.get("scores")) !== drawn) {
       drawn = JSON.stringify(model.get("scores"));
       const curve = Array.from({ length: STEPS + 1 }, (_, x) => boltzmann(scores, temperatureAt(x)));
       const points = meltingPoints(scores);
@@ -84,7 +84,7 @@ function render({ model, el: root }) {
     for (const one of charts) one.move(tau, now);
     const room = scores.filter((s) => s > -Infinity).length;
     say(summary, `${phase(tau)} effectively ${number(Math.exp(now.S))} of ${room} `
-      + "states in use." + (tau === Infinity ? "" : ` F = U − τS: ${number(now.F)} = `
+      + "states in use." + (tau === Infinity || !charts.length ? "" : ` F = U − τS: ${number(now.F)} = `
         + `${number(now.U)} − ${number(tau)} × ${number(Number(now.S.toFixed(4)))}.`));
   });
 }
