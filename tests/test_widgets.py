@@ -122,17 +122,17 @@ FURTHER = {
         (
             lambda: TemperatureWidget(scors=[1]),
             TypeError,
-            "TemperatureWidget has no scors; it has scores, tau, name",
+            "TemperatureWidget has no scors; it has scores, curves, tau, name",
         ),
         (
             lambda: TemperatureWidget([1], Tau=1),
             TypeError,
-            "TemperatureWidget has no Tau; it has scores, tau, name",
+            "TemperatureWidget has no Tau; it has scores, curves, tau, name",
         ),
         (
             lambda: setattr(TemperatureWidget([1]), "temperature", 1),
             AttributeError,
-            "TemperatureWidget has no temperature; it has scores, tau, name",
+            "TemperatureWidget has no temperature; it has scores, curves, tau, name",
         ),
         (
             lambda: HeadViewerWidget(heads=1),
