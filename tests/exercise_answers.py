@@ -947,9 +947,6 @@ CHAPTER_06 = {
             padded_by_sdpa,
             padded_by_loop,
             padded_numpy,
-            lambda q, k, v, n: (
-                soft(scores(q, k) / 7**0.5 - 1e9 * ~lengths_mask(q, n)[:, None, None]) @ v
-            ),
             lambda q, k, v, n: hydra.scaled_dot_product_attention(
                 q, k, v, hydra.padding_mask(n, q.shape[2]).unsqueeze(1)
             ),
@@ -993,7 +990,15 @@ CHAPTER_06 = {
                     ),
                     "replace",
                 )
-                for less in (100, 1e4)
+                for less in (100, 1e4, 1e9)
+            ),
+            (
+                lambda q, k, v, n: (
+                    (w := soft(scores(q, k) / 7**0.5) * lengths_mask(q, n)[:, None, None])
+                    / w.sum(-1, keepdim=True)
+                    @ v
+                ),
+                "left to divide by",
             ),
             (lambda q, k, v, n: attend_masked(q, k, v, lengths_mask(q, n)), "(B, 1, 1, T)"),
             (

@@ -53,7 +53,7 @@ class Typesetter:
             self.process = subprocess.Popen(
                 [
                     node,
-                    Path(__file__).with_name("typeset.js"),
+                    Path(__file__).with_name("typeset.cjs"),
                     Path(package.origin).parent / "static" / "mathjax",
                 ],
                 stdin=subprocess.PIPE,

@@ -216,11 +216,11 @@ def _padded_cases() -> list[tuple]:
     for B, h, T, lengths in ((3, 3, 3, [2, 3, 2]), (2, 3, 5, [2, 5])):
         q, k, v = torch.randn(3, B, h, T, 7, generator=generator, dtype=torch.float64)
         cases.append((q, k, v, torch.tensor(lengths)))
-    # Real scores far below 0: what is filled in must lie below them still. Padded ones far above: a
-    # number that is added must outweigh them.
+    # Real scores far below 0: what is filled in must lie below them still. Padded ones far above:
+    # no number that is added outweighs them.
     low = -100 * q.abs(), k.abs(), v, torch.tensor(lengths)
     padding = ~_real(q, torch.tensor(lengths))[:, None, :, None]
-    high = q, torch.where(padding, 1e6 * k, k), v, torch.tensor(lengths)
+    high = q, torch.where(padding, 1e12 * k, k), v, torch.tensor(lengths)
     return [*cases, low, high]
 
 
@@ -234,6 +234,10 @@ def _real(q, lengths):
 
 def _weigh(q, k, v, mask, fill: float = -torch.inf):
     return torch.softmax(_scores(q, k).masked_fill(~mask, fill), -1) @ v
+
+
+def _divided(weights):
+    return weights / weights.sum(-1, keepdim=True)
 
 
 def _by_mask(arranged, fill: float = -torch.inf):
@@ -279,6 +283,12 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
                 torch.softmax(_scores(q, k) - 100.0 * ~_real(q, n)[:, None, None], -1) @ v
             ),
             "a number was added to the padded scores, and a large one outweighs it: replace them",
+        ),
+        (
+            lambda q, k, v, n: (
+                _divided(torch.softmax(_scores(q, k), -1) * _real(q, n)[:, None, None]) @ v
+            ),
+            "the padding had its share first: where that is all, nothing is left to divide by",
         ),
         (
             lambda q, k, v, n: torch.softmax(_scores(q, k), -1) * _real(q, n)[:, None, None] @ v,
