@@ -8,7 +8,7 @@ import { uniforms } from "./random.js";
 const slice = (matrix, i, width) => matrix.map((row) => row.slice(i * width, (i + 1) * width));
 /** What the heads have, side by side. */
 const merge = (heads) => heads[0].map((_, t) => heads.flatMap((head) => head[t]));
-const plus = (a, b, factor = 1) => a.map((row, i) => row.map((x, j) => x + factor * b[i][j]));
+const plus = (a, b, factor) => a.map((row, i) => row.map((x, j) => x + factor * b[i][j]));
 
 /** The layer on x, (T, d): what each of h causal heads has, their outputs side by side, and the layer's own.
  * @param {number[][]} x @param {{q: number[][], k: number[][], v: number[][], o: number[][]}} W as x @ W
@@ -47,14 +47,14 @@ const BATCH = 16;
 const RATE = 0.5;
 const PLACE = 3; // a place is told in a number of its own, which is this
 const SPREAD = Math.sqrt(3); // colours evenly from −√3 to √3 have variance 1
-const DEVIATION = 2 * SPREAD; // what 1 in a colour is in the layer
+const SCALE = 2 * SPREAD; // what 1 in a colour is in the layer
 
 /** A text for the layer: in each row its place, and its colour with mean 0 and variance 1. @param {number[][]} colours */
 export const textOf = (colours) => colours.map((colour, t) =>
-  [...colours.map((_, place) => (place === t ? PLACE : 0)), ...colour.map((c) => DEVIATION * (c - 0.5))]);
+  [...colours.map((_, place) => (place === t ? PLACE : 0)), ...colour.map((c) => SCALE * (c - 0.5))]);
 
 /** The colours in rows of the layer's output. */
-const coloursIn = (rows) => rows.map((row) => row.slice(rows.length).map((y) => y / DEVIATION + 0.5));
+const coloursIn = (rows) => rows.map((row) => row.slice(rows.length).map((y) => y / SCALE + 0.5));
 
 /** What a layer answers to a text: its colours, the weights of its heads, and how far the colours are from those of
  * the word before, as root of the mean square; the first word has none before. @param {number[][]} colours */
