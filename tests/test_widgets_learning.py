@@ -252,3 +252,11 @@ def test_links(widget_page):
     for asked in ("step=121", "step=0.5", "seed=-1", "values=1"):
         follow(page, f"#learning.{asked}")
         expect_refused(page, "learning", asked)
+
+
+@browser
+def test_another_start_before_the_first_step(widget_page):
+    page = widget_page(LearningWidget(seed=2**32 - 1))
+    for seed in (0, 1):  # after the last the first; then the seed alone changes
+        page.get_by_role("button", name="another start").click()
+        expect_setting(page, 0, seed)
