@@ -220,7 +220,7 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
         new MutationObserver(() => seen.push(Number(label.textContent))).observe(label,
             { characterData: true, childList: true, subtree: true });
     }""")
-    learn, stop = (page.get_by_role("button", name=name) for name in ("learn", "stop"))
+    learn, stop = (page.get_by_role("button", name=name, exact=True) for name in ("learn", "stop"))
     learn.click()
     expect(page.locator("output")).to_have_text("120")
     expect(learn).to_have_count(1)
@@ -229,6 +229,7 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
     assert seen == sorted(seen)
     learn.click()  # from the end it begins anew
     page.wait_for_function("seen.at(-1) > 5 && seen.at(-1) < 90")
+    assert 0 in page.evaluate("seen")
     stop.click()
     drawn(page)
     stopped = page.locator("output").inner_text()
@@ -260,3 +261,4 @@ def test_another_start_before_the_first_step(widget_page):
     for seed in (0, 1):  # after the last the first; then the seed alone changes
         page.get_by_role("button", name="another start").click()
         expect_setting(page, 0, seed)
+        page.wait_for_url(f"**#learning.seed={seed}")
