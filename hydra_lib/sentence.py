@@ -9,7 +9,18 @@ import math
 
 import torch
 
-__all__ = ["HEAD_KEYS", "HEAD_QUERIES", "KEYS", "QUERIES", "VALUES", "WORDS"]
+__all__ = [
+    "FEATURES",
+    "HEAD_KEYS",
+    "HEAD_QUERIES",
+    "KEYS",
+    "QUERIES",
+    "VALUES",
+    "WORDS",
+    "W_K",
+    "W_Q",
+    "X",
+]
 
 WORDS = ("the", "cat", "slept", "because", "it", "was", "tired")
 """The seven words, in their order."""
@@ -36,6 +47,29 @@ KEYS = torch.tensor(
     [[-1.6, -0.9], [2.1, 0.3], [0.1, 2.2], [-1.3, 1.3], [0.8, -1.6], [-2.0, 0.4], [1.1, 1.5]]
 )
 """What each word can be found by, (7, 2)."""
+
+FEATURES = ("thing", "deed", "stand-in", "small word")
+"""What a word can be, the columns of ``X``."""
+
+X = torch.tensor(
+    [
+        [0.0, 0, 0, 1],  # the
+        [1, 0, 0, 0],  # cat
+        [0, 1, 0, 0],  # slept
+        [0, 0, 0, 1],  # because
+        [0.5, 0, 1, 0],  # it: stands for a thing
+        [0, 0.5, 0, 1],  # was
+        [0.5, 1, 0, 0],  # tired: a state, of a thing
+    ]
+)
+"""What each word is, (7, 4), from 0 to 1."""
+
+W_Q = torch.tensor([[0.4, -0.8], [2.7, 0.8], [3.1, -1.6], [-0.6, 1.9]])
+"""What each feature asks for, (4, 2). The weights of ``X @ W_Q`` and ``X @ W_K`` under a causal
+mask differ by less than 0.1 from those of ``QUERIES`` and ``KEYS``."""
+
+W_K = torch.tensor([[1.9, 0.3], [0.1, 2.0], [-1.1, -1.5], [-1.4, 0.0]])
+"""What each feature can be found by, (4, 2)."""
 
 
 def _circle(first: int) -> torch.Tensor:

@@ -31,7 +31,8 @@ STATIC = "hydra_lib/widgets/static"
 
 # The tests of a file that is not named after its widget: tests/test_widgets_….py
 TESTS = {
-    "attention.js": ["trace"],
+    "arrow_names.js": ["sentence", "projection"],
+    "attention.js": ["trace", "projection"],
     "bilinear.js": ["strassen", "recursion"],
     "boltzmann.js": ["temperature"],
     "chart.js": ["explorer"],
@@ -47,6 +48,7 @@ TESTS = {
     "masking.js": ["mask"],
     "multihead.js": ["learning"],
     "particles.js": ["temperature"],
+    "projection_plane.js": ["projection"],
     "random.js": ["scaling", "head_viewer"],
     "records.js": ["explorer"],
     "sampling.js": ["gpu_timing", "your_gpu"],
@@ -56,7 +58,7 @@ TESTS = {
     "toy_language.js": ["head_viewer"],
     "toy_model.js": ["head_viewer"],
     "trace_change.js": ["trace"],
-    "trace_drawing.js": ["trace"],
+    "trace_drawing.js": ["trace", "projection"],
     "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
     "your_gpu_chart.js": ["your_gpu"],
 }

@@ -18,6 +18,7 @@ from hydra_lib.widgets.learning import LearningWidget
 from hydra_lib.widgets.mask import MaskWidget
 from hydra_lib.widgets.missing_wait import MissingWaitWidget
 from hydra_lib.widgets.pieces import PiecesWidget
+from hydra_lib.widgets.projection import ProjectionWidget
 from hydra_lib.widgets.recursion import RecursionWidget
 from hydra_lib.widgets.rivals import RivalsWidget
 from hydra_lib.widgets.scaling import ScalingWidget
@@ -43,6 +44,7 @@ __all__ = [
     "MaskWidget",
     "MissingWaitWidget",
     "PiecesWidget",
+    "ProjectionWidget",
     "RecursionWidget",
     "RivalsWidget",
     "ScalingWidget",

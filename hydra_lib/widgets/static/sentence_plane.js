@@ -1,8 +1,6 @@
+import { around, clearance, halfOf, REACH } from "./arrow_names.js";
 import { dot } from "./sentence.js";
 import { brief, choice, css, el, grab, put, say, slider, svg, update } from "./ui.js";
-
-const REACH = 4.4; // of the plane, to each side
-const LETTER = 0.27; // a letter's width there, about
 
 /** The plane in which the arrows of queries and keys are turned by hand; `look` is told which key is pointed at. */
 export function plane(model, words, values, look) {
@@ -89,32 +87,17 @@ export function plane(model, words, values, look) {
         mark.classList.toggle("hydra-faint", vector !== "query" && forbidden(Number(vector)));
       }
       say(name, vector === "query" ? `${words[word]} asks` : words[Number(vector)]);
-      const half = (LETTER * name.textContent.length) / 2;
+      const half = halfOf(name.textContent);
       const spots = around(arrow, half);
       // The keys have their names by now: that of the query stands where it covers none of them, nor its own line.
       if (vector === "query") taken.push(...[0.5, 0.7, 0.9].map((t) => ({ at: arrow.map((x) => t * x), wide: 0, tall: 0.4 })));
-      const free = (spot) => Math.min(...taken.map(({ at, wide, tall }) =>
-        Math.max(Math.abs(spot[0] - at[0]) - half - wide, Math.abs(spot[1] - at[1]) - tall)));
+      const free = (spot) => clearance(spot, half, taken);
       const [right, up] = vector === "query"
         ? spots.find((spot) => free(spot) > 0) ?? spots.reduce((best, spot) => (free(spot) > free(best) ? spot : best))
-        : spots.find((spot) => free(spot) > 0 && asked.every(({ at, wide, tall }) =>
-          Math.abs(spot[0] - at[0]) >= half + wide || Math.abs(spot[1] - at[1]) >= tall)) ?? spots[0];
+        : spots.find((spot) => free(spot) > 0 && clearance(spot, half, asked) >= 0) ?? spots[0];
       taken.push({ at: [right, up], wide: half, tall: 0.7 }, { at: arrow, wide: 0.2, tall: 0.5 });
       put(name, { x: right.toFixed(2), y: (-up).toFixed(2) });
     }
-  }
-  /** Where a name may stand: beyond the tip, where no other arrow of this direction has its name; else beside it. */
-  function around([x, y], half) {
-    const beside = 0.4 + half;
-    // So far that the name stands clear of the tip, above, below or aside of it.
-    const beyond = Math.min(beside / Math.abs(x), 0.6 / Math.abs(y));
-    const near = [0, 0.3, 0.65, 1.4].flatMap((up) => [0, beside / 2, beside].flatMap((right) =>
-      [[right, up], [-right, up], [right, -up], [-right, -up]]))
-      .sort((a, b) => Math.hypot(...a) - Math.hypot(...b))
-      .map(([right, up]) => [Math.min(Math.max(x + right, half + 0.15 - REACH), REACH - half - 0.15), y + up]);
-    const spots = [Number.isFinite(beyond) ? [x * (1 + beyond), y * (1 + beyond)] : [beside, 0], ...near];
-    return spots.filter((spot) => Math.abs(spot[0]) <= REACH - half - 0.15 && Math.abs(spot[1]) <= REACH - 0.3
-      && (Math.abs(spot[0] - x) >= half || Math.abs(spot[1] - y) >= 0.5));
   }
   function reset() {
     chosen = "query";

@@ -1,5 +1,5 @@
 import { arc, LEAST, strokes } from "./sentence.js";
-import { brief, css, el, roving, say, svg, swatch } from "./ui.js";
+import { brief, css, el, roving, say, svg, swatch, weight } from "./ui.js";
 
 const TALL = 90; // of the arcs, in the units of their picture
 const EMPTY = "var(--page)"; // what is dashed ends below it
@@ -45,7 +45,7 @@ export function rowDrawing(words, values, choose) {
       outputs[j].style.setProperty("--paint", step === 5 ? css(output[j]) : EMPTY);
       outputs[j].classList.toggle("hydra-on", j === i);
       paints[j].classList.toggle("hydra-on", j === lit);
-      say(numbers[j], brief(row[j]));
+      say(numbers[j], known && row[j] % 1 ? weight(row[j]) : brief(row[j]));
       numbers[j].classList.toggle("hydra-on", j === lit);
     });
     rest(buttons[i]);

@@ -1,0 +1,51 @@
+"""The widget of words that become queries and keys; draws with ``static/projection_plane.js``."""
+
+import traitlets
+
+from hydra_lib import sentence
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
+from hydra_lib.widgets._bundle import bundle
+
+__all__ = ["ProjectionWidget"]
+
+N, F = sentence.X.shape
+SHAPES = {"x": (N, F), "w_q": (F, 2), "w_k": (F, 2)}
+ARROWS = {"low": -4, "high": 4, "shape": (F, 2)}
+
+
+def _written(matrix) -> list[list[float]]:
+    """As they are written, without what float32 makes of them: a link repeats them."""
+    return [[round(x, 4) for x in row] for row in matrix.tolist()]
+
+
+class ProjectionWidget(Widget):
+    """Turn the arrows of four features; every word asks with, and is found by, the sum of its own.
+
+    The words, their values and their features are those of :mod:`hydra_lib.sentence`. ``x``,
+    (7, 4), says from 0 to 1 how much of each feature a word has. The rows of ``w_q`` and ``w_k``,
+    (4, 2), are arrows, one for each feature: queries are x w_q, keys are x w_k, and the weights
+    softmax(q·k / √2), under a causal mask. ``word``, counted from 0, is shown.
+
+    Raises ValueError for other settings, and for other shapes.
+    """
+
+    _esm = bundle("projection_widget.js")
+    name = Text("projection").tag(sync=True)
+    x = Setting(_written(sentence.X), low=0, high=1, shape=SHAPES["x"])
+    w_q = Setting(_written(sentence.W_Q), **ARROWS)
+    w_k = Setting(_written(sentence.W_K), **ARROWS)
+    word = Setting(4, low=0, high=N - 1, whole=True)
+
+    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
+    features = traitlets.List(list(sentence.FEATURES), read_only=True).tag(sync=True)
+    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
+
+    @traitlets.validate("x", "w_q", "w_k")
+    def _check_shape(self, proposal):
+        name, value = proposal["trait"].name, proposal["value"]
+        rows, columns = SHAPES[name]
+        if (len(value), len(value[0])) != SHAPES[name]:
+            raise SettingError(
+                f"{name} must be {rows} × {columns}, got {len(value)} × {len(value[0])}"
+            )
+        return value
