@@ -31,6 +31,12 @@ def play(expression, **case):
     return numbers(in_javascript("sampling.js", FAKE % expression, [case]))[0]
 
 
+def test_the_page_s_clock_is_in_seconds():
+    expression = "[performance.now(), m.pageSeconds(), performance.now()]"
+    [(before, seconds, after)] = numbers(in_javascript("sampling.js", expression, [0]))
+    assert before <= 1000 * seconds <= after
+
+
 def test_quantiles_are_those_of_the_library():
     generator = np.random.default_rng(0)
     cases = [generator.exponential(size=n).tolist() for n in (1, 2, 3, 5, 6, 19, 20, 21, 100)]

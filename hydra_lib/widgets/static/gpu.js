@@ -1,4 +1,5 @@
 // A WebGPU device: what it has, a plan of kernels made ready, run and timed on it. No DOM, but a GPU.
+import { pageSeconds } from "./sampling.js";
 
 /** Something that the reader is told in a sentence: what is missing, too small or lost. */
 export class GpuError extends Error {}
@@ -254,7 +255,7 @@ export async function stamped(gpu, prepared, calls) {
 }
 
 /** Seconds of `calls` calls by the page's clock, which stops when the device says that it is done. */
-export async function awaited(gpu, prepared, calls, now = () => performance.now() / 1e3) {
+export async function awaited(gpu, prepared, calls, now = pageSeconds) {
   const start = now();
   submit(gpu, prepared, calls);
   await patiently(gpu, gpu.device.queue.onSubmittedWorkDone());

@@ -4,7 +4,7 @@ import { fits } from "./limits.js";
 import { randomNumbers } from "./loops.js";
 import { STOPWATCH, stopwatchTime, verdict } from "./missing_wait.js";
 import { timeText } from "./records.js";
-import { quantiles } from "./sampling.js";
+import { pageSeconds, quantiles } from "./sampling.js";
 import { el, enable, follow, say, update } from "./ui.js";
 
 const WAIT = "await queue.onSubmittedWorkDone();";
@@ -50,7 +50,7 @@ function render({ model, el: root }) {
       const ready = await prepare(gpu, matmulPlan(MATMUL_NAMES.at(-1), { M: n, N: n, K: n }), { a, b });
       await runOnce(gpu, ready);
       const device = {
-        earlier: () => submit(gpu, ready, EARLIER), kernel: () => submit(gpu, ready), now: () => performance.now() / 1000,
+        earlier: () => submit(gpu, ready, EARLIER), kernel: () => submit(gpu, ready), now: pageSeconds,
         wait: () => patiently(gpu, gpu.device.queue.onSubmittedWorkDone()),
       };
       const times = { yours: [], right: [] };
@@ -58,7 +58,6 @@ function render({ model, el: root }) {
         times.yours.push(await stopwatchTime(waits, device));
         times.right.push(await stopwatchTime([true, false, true, false], device));
       }
-      ready.destroy();
       const [mine, true_] = [times.yours, times.right].map((all) => timeText(quantiles(all).p50));
       const software = gpu.software ? " This is software, no GPU." : "";
       judge(right ? `${words} The kernel takes ${mine}.${software}`

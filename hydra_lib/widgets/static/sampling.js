@@ -3,6 +3,9 @@
 /** The reader, or the browser, has ended a run. */
 export class Stopped extends Error {}
 
+/** The page's clock. */
+export const pageSeconds = () => performance.now() / 1000;
+
 function quantile(ordered, share) {
   const place = share * (ordered.length - 1);
   const [low, high] = [ordered[Math.floor(place)], ordered[Math.ceil(place)]];

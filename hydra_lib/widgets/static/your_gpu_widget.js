@@ -1,4 +1,4 @@
-import { clockStep, MISTAKES, Stopped } from "./sampling.js";
+import { clockStep, MISTAKES, pageSeconds, Stopped } from "./sampling.js";
 import { drawLines, drawRoof } from "./explorer_chart.js";
 import { drawTimes } from "./your_gpu_chart.js";
 import { fits } from "./limits.js";
@@ -12,7 +12,6 @@ const SHOWN = { attention: ["T", "h", "head_dim"], matmul: ["n"], sweep: ["h", "
 const SETTINGS = ["measure", "T", "h", "head_dim", "n", "budget", ...Object.keys(MISTAKES), "result"];
 const PAGE_LEFT = "the page went into the background, where browsers slow it down";
 
-const now = () => performance.now() / 1000;
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 function render({ model, el: root }) {
@@ -82,11 +81,11 @@ function render({ model, el: root }) {
     say(told, "Running.");
     update(model, { result: {} });
     draw();
-    let breath = now();
+    let breath = pageSeconds();
     const pass = async () => {
-      if (now() - breath > 0.03) {
+      if (pageSeconds() - breath > 0.03) {
         await new Promise((done) => setTimeout(done));
-        breath = now();
+        breath = pageSeconds();
       }
       if (running.stopped) throw new Stopped(running.stopped);
     };
@@ -99,10 +98,10 @@ function render({ model, el: root }) {
         if (!(error instanceof GpuError)) throw error;
         without = error.message;
       }
-      const step = clockStep(now);
+      const step = clockStep(pageSeconds);
       const cpu = `a processor with ${navigator.hardwareConcurrency ?? "some"} threads`;
       const result = await measure(running.task, {
-        gpu, now, pass, budget: model.get("budget"), made: made(),
+        gpu, now: pageSeconds, pass, budget: model.get("budget"), made: made(),
         about: {
           device: gpu ? `${gpu.name}${gpu.software ? " (software, no GPU)" : ""}` : cpu, cpu, threads: gpu ? null : 1,
           software: gpu ? gpu.software : true, browser: browserOf(navigator.userAgent), agent: navigator.userAgent,

@@ -2,11 +2,9 @@ import { CompileError, GpuError, openGpu, prepare, read, runOnce, stamped, await
 import { ATTENTION_NAMES, attentionPlan } from "./kernels.js";
 import { randomNumbers } from "./loops.js";
 import { percent, three, timeText } from "./records.js";
-import { callsFor, paired, quantiles, sample } from "./sampling.js";
+import { callsFor, pageSeconds, paired, quantiles, sample } from "./sampling.js";
 import { el, enable, follow, say, update } from "./ui.js";
 import { GIVEN, judged, kernelWith, missingBarriers, OWN_LOOP, TRIAL, trialInputs } from "./your_kernel.js";
-
-const seconds = () => performance.now() / 1000;
 
 /** A plan with the reader's loop: what stands before it counts to the prelude, so lines are theirs. */
 function planWith(loop, { h, T, D }) {
@@ -16,6 +14,7 @@ function planWith(loop, { h, T, D }) {
   return { ...plan, steps: [{ ...step, prelude: step.prelude + head }] };
 }
 
+/** Its buffers go with the device. */
 async function prepared(gpu, loop, size, inputs) {
   const ready = await prepare(gpu, planWith(loop, size), inputs);
   await runOnce(gpu, ready);
@@ -28,19 +27,15 @@ async function beside(gpu, loop) {
   const inputs = Object.fromEntries(["q", "k", "v"].map((name, i) => [name, randomNumbers(size.h * size.T * size.D, i)]));
   inputs.lengths = [size.T];
   const both = [];
-  try {
-    for (const one of [OWN_LOOP, loop]) both.push(await prepared(gpu, one, size, inputs));
-    const clock = gpu.stamps && (await stamped(gpu, both[0], 1)) > 0 ? stamped : awaited;
-    const calls = await callsFor((count) => clock(gpu, both[0], count), 0.02);
-    const times = await sample(both.map((one) => async () => (await clock(gpu, one, calls)) / calls), {
-      now: seconds, budget: 2,
-    });
-    const { ratio, spread } = paired(times[0], times[1]);
-    return `Yours takes ${timeText(quantiles(times[1]).p50)} at T = ${size.T}, h = ${size.h}, head_dim = ${size.D}; it is ${three(ratio)} × `
-      + `as fast as the book's (paired, ± ${percent(spread)})${gpu.software ? ". This is software, no GPU: the times say nothing" : ""}.`;
-  } finally {
-    for (const one of both) one.destroy();
-  }
+  for (const one of [OWN_LOOP, loop]) both.push(await prepared(gpu, one, size, inputs));
+  const clock = gpu.stamps && (await stamped(gpu, both[0], 1)) > 0 ? stamped : awaited;
+  const calls = await callsFor((count) => clock(gpu, both[0], count), 0.02);
+  const times = await sample(both.map((one) => async () => (await clock(gpu, one, calls)) / calls), {
+    now: pageSeconds, budget: 2,
+  });
+  const { ratio, spread } = paired(times[0], times[1]);
+  return `Yours takes ${timeText(quantiles(times[1]).p50)} at T = ${size.T}, h = ${size.h}, head_dim = ${size.D}; it is ${three(ratio)} × `
+    + `as fast as the book's (paired, ± ${percent(spread)})${gpu.software ? ". This is software, no GPU: the times say nothing" : ""}.`;
 }
 
 const UNCHECKED = "Nothing has been checked yet.";
@@ -82,7 +77,6 @@ function render({ model, el: root }) {
       gpu = await openGpu(navigator.gpu, isSecureContext);
       const ready = await prepared(gpu, loop, { ...TRIAL, h: 1 }, trialInputs());
       const { right, error, words } = judged(await read(gpu, ready));
-      ready.destroy();
       if (!right) judge("Not right yet.", [...problems, words]);
       else if (problems.length) judge("The numbers are right on this device, by luck.", problems);
       else {
