@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import exercise_list
 import jupytext
 import nbformat
 import pytest
@@ -152,6 +153,49 @@ def test_the_first_cell_is_tried_with_this_checkout():
     assert f'"hydra_lib @ git+file://localhost{ROOT}"' in imitate.first_cell()
 
 
+# --- the list of exercises ------------------------------------------------------------------------
+
+EXERCISE = """
+from hydra_lib.exercises import scaling as exercises
+
+:::{exercise-start}
+:label: ex-one
+:::
+**Where is it?** *A quarter of an hour, hard.* Look for it.
+
+```{code-cell} ipython3
+exercises.NAME(...)
+```
+
+:::{exercise-end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("check", "where"), [("predicted_variance", ", on the page"), ("right_temperature", "")]
+)
+def test_an_exercise_in_the_list(tmp_path, check, where):
+    chapter = tmp_path / "01_one.md"
+    chapter.write_text(EXERCISE.replace("NAME", check), "utf-8")
+    assert exercise_list.rows(chapter) == [
+        f"| {{ref}}`ex-one` | Where is it? | a quarter of an hour, hard{where} |"
+    ]
+
+
+def test_an_exercise_that_does_not_say_how_hard_it_is(tmp_path):
+    chapter = tmp_path / "01_one.md"
+    chapter.write_text(EXERCISE.replace(", hard", ""), "utf-8")
+    message = "^01_one.md has an exercise that does not say how long and how hard$"
+    with pytest.raises(ValueError, match=message):
+        exercise_list.rows(chapter)
+
+
+@chapters
+def test_every_exercise_is_in_the_list(chapter):
+    lines = exercise_list.rows(chapter)
+    assert len(lines) == chapter.read_text("utf-8").count(":::{exercise-start}")
+
+
 # --- the build ----------------------------------------------------------------------------------
 
 
@@ -213,7 +257,7 @@ def test_only_chapters_that_reach_a_change_are_executed_again(tmp_path, monkeypa
         path.write_text(path.read_text("utf-8") + "\n", "utf-8")
         return {stem for stem, code in codes.items() if fingerprint(code, tmp_path) != before[stem]}
 
-    assert changed("hydra_lib/toy/roles.py") == {"07"}
+    assert changed("hydra_lib/toy/roles.py") == {"04", "07"}
     assert changed("hydra_lib/kernels/tiles.py") == {"10"}
     assert changed("hydra_lib/widgets/static/boltzmann.js") == {
         "01",
@@ -224,7 +268,7 @@ def test_only_chapters_that_reach_a_change_are_executed_again(tmp_path, monkeypa
         "06",
         "08",
     }
-    assert changed("hydra_lib/multihead.py") == {"06", "07", "08", "09", "10", "11"}
+    assert changed("hydra_lib/multihead.py") == {"04", "06", "07", "08", "09", "10", "11"}
     assert changed("hydra_lib/matmul/counting.py") == {"09"}
     assert changed("requirements.txt") == set(codes)
 
