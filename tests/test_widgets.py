@@ -325,6 +325,39 @@ def test_elements(chromium):
 
 
 @browser
+def test_arrow_keys_go_to_the_nearest_button_of_the_next_line(chromium):
+    # Lines of 120 pixels; the middles of the buttons stand at 20 and 80, at 40 and 100, and at 60.
+    way = """((widths, way) => {
+        const box = m.el("div", {style: "display: flex; flex-wrap: wrap; width: 120px"});
+        document.body.replaceChildren(box);
+        const buttons = widths.map((width) => m.el("button",
+            {style: `all: unset; width: ${width}px; height: 20px`}));
+        box.append(...buttons);
+        m.roving([buttons]);
+        return way.map(([from, key]) => {
+            buttons[from].focus();
+            buttons[from].dispatchEvent(new KeyboardEvent("keydown", {key}));
+            return buttons.indexOf(document.activeElement);
+        });
+    })([40, 80, 80, 40, 120], c)"""
+    steps = {
+        (0, "ArrowDown"): 2,
+        (1, "ArrowDown"): 3,
+        (2, "ArrowDown"): 4,
+        (4, "ArrowDown"): 4,
+        (4, "ArrowUp"): 2,
+        (3, "ArrowUp"): 1,
+        (0, "ArrowUp"): 0,
+        (1, "ArrowRight"): 2,
+        (2, "ArrowLeft"): 1,
+        (3, "Home"): 0,
+        (1, "End"): 4,
+        (1, "Enter"): 1,
+    }
+    assert numbers(in_browser(chromium, "ui.js", way, [list(steps)])) == [list(steps.values())]
+
+
+@browser
 def test_a_text_is_exchanged_where_it_stands(chromium):
     """And one that stays is not touched: what reads the page aloud would say it again."""
     got = numbers(
