@@ -102,7 +102,7 @@ FURTHER = {
     "projection": [{"word": 6}, {"x": [[0.25, 0, 1, 0]] * 7, "word": 1}],
     "recursion": [{"levels": 12, "addition": 4}],
     "rivals": [{"measure": "gini"}],
-    "scaling": [{"mu_k": 3, "d_k": 512}],
+    "scaling": [{"mu_k": 3, "d_k": 512}, {"mu_q": 2, "mu_k": 1}],
     "sentence": [{"controls": ["tau", "future"]}, {"controls": ["arrows"]}]
     + [{"controls": ["head"], "q": [[1, 2]] * 21, "k": [[2, 1], [0, 3], [-1, 0]] * 7}],
     "strassen": [{"product": 6}],

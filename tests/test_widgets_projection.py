@@ -22,7 +22,9 @@ from tests.conftest import (
 )
 
 browser = pytest.mark.browser
+SIZE = ("width", "height")
 X, W_Q, W_K, WORDS = sentence.X, sentence.W_Q, sentence.W_K, sentence.WORDS
+UNIT = 0.85  # of a plane that reaches 4.4 to each side
 IT, TIRED = WORDS.index("it"), WORDS.index("tired")
 
 
@@ -92,7 +94,15 @@ def pair(arrow):
 
 
 def shown(weight):
-    return "0" if weight == 0 else "<.001" if weight < 5e-4 else f"{weight:.3f}"
+    return (
+        "0"
+        if weight == 0
+        else "<.001"
+        if weight < 5e-4
+        else "1"
+        if weight == 1
+        else f"{weight:.3f}"
+    )
 
 
 def expect_row(page, word, x=X, w_q=W_Q, w_k=W_K):
@@ -138,7 +148,14 @@ def test_every_word_asks_with_its_features(widget_page):
             points = chains.nth(at).get_attribute("points").split()
             assert len(points) == 1 + int((X[shown_word] > 0).sum())
             a, b = map(float, points[-1].split(","))
-            assert (a, -b) == pytest.approx((X[shown_word] @ w).tolist(), abs=1e-6)
+            assert (a, -b) == pytest.approx((UNIT * (X[shown_word] @ w)).tolist(), abs=1e-6)
+
+
+def points(plane, kind, x, y):
+    """Where shapes of a kind stand, in the units of arrows, upwards."""
+    read = "(all, names) => all.map((one) => names.map((name) => Number(one.getAttribute(name))))"
+    found = torch.tensor(plane.locator(kind).evaluate_all(read, [x, y]))
+    return found * torch.tensor([1, -1]) / UNIT
 
 
 @browser
@@ -146,31 +163,93 @@ def test_where_everything_stands(widget_page):
     page = widget_page(ProjectionWidget())
     for at, w in enumerate((W_Q, W_K)):
         plane = page.locator(".hydra-plane").nth(at)
-        dots = plane.locator(".hydra-keys").evaluate_all(
-            "all => all.map((one) => [one.getAttribute('cx'), -one.getAttribute('cy')].map(Number))"
-        )
-        assert torch.allclose(torch.tensor(dots), X @ w, atol=1e-6)
-        tips = plane.locator(".hydra-handle").evaluate_all(
-            "all => all.map((one) => [one.getAttribute('cx'), -one.getAttribute('cy')].map(Number))"
-        )
-        assert torch.allclose(torch.tensor(tips), w)
-        squares = plane.locator(".hydra-square").evaluate_all(
-            "all => all.map((one) => ['x', 'y', 'width'].map((n) => +one.getAttribute(n)))"
-            ".map(([x, y, side]) => [x + side / 2, -(y + side / 2)])"
-        )
-        assert torch.allclose(torch.tensor(squares), w, atol=1e-6)
-        lines = plane.locator(".hydra-key").evaluate_all(
-            "all => all.map((one) => [one.getAttribute('x2'), -one.getAttribute('y2')].map(Number))"
-        )
-        assert torch.allclose(torch.tensor(lines), w)
-        asked = plane.locator(".hydra-ask")
-        ends = [float(asked.get_attribute("x2")), -float(asked.get_attribute("y2"))]
-        assert ends == pytest.approx((X[IT] @ W_Q).tolist(), abs=1e-6)
+        torch.testing.assert_close(points(plane, ".hydra-keys", "cx", "cy"), X @ w)
+        torch.testing.assert_close(points(plane, ".hydra-key", "x2", "y2"), w)
+        corners, sides = (points(plane, ".hydra-square", *names) for names in ("xy", SIZE))
+        torch.testing.assert_close(corners + sides / 2, w)
+        handles = points(plane, ".hydra-handle", "cx", "cy").tolist()
+        torch.testing.assert_close(torch.tensor(sorted(handles)), torch.tensor(sorted(w.tolist())))
+        torch.testing.assert_close(points(plane, ".hydra-ask", "x2", "y2")[0], X[IT] @ W_Q)
         names = plane.locator("text:not(.hydra-away)").all_text_contents()
-        assert {"the, because", "it", "cat"} <= set(names)
+        assert {"the, because", *WORDS[1:3], *WORDS[4:], *sentence.FEATURES} <= set(names)
         assert plane.locator(".hydra-keys.hydra-on").count() == 1
         expect(plane.locator(".hydra-square.hydra-on")).to_have_count(1 - at)
+    expect(page.locator(".hydra-hollow")).to_have_count(0)
     assert page.evaluate(f"({UNREADABLE})(document.body)") == []
+
+
+@browser
+def test_a_word_beyond_the_plane_stands_hollow_at_its_edge(widget_page):
+    w_q = [[3.2, -3.2], [3.2, -3.2], *W_Q[2:].tolist()]
+    page = widget_page(ProjectionWidget(w_q=w_q, word=TIRED))  # (4.8, −4.8)
+    asks = page.locator(".hydra-plane").first
+    expect(told(page)).to_contain_text("= (4.8, −4.8).")
+    expect(asks.locator(".hydra-hollow")).to_have_count(0)  # so far the given features reach
+    page.get_by_role("button", name="tired, thing: ").click()
+    expect(told(page)).to_contain_text("= (6.4, −6.4).")
+    expect(asks.locator(".hydra-hollow")).to_have_count(1)
+    place = points(asks, ".hydra-hollow", "cx", "cy")[0] * UNIT
+    torch.testing.assert_close(place, torch.tensor([4.1, -4.1]))
+    expect(asks.locator("text:not(.hydra-away)", has_text="tired")).to_have_count(1)
+
+
+@browser
+@pytest.mark.parametrize("tip", [(0, 0), (3.2, 3.2), (-3.2, 3.2), (3.2, -2.4), (-0.6, 1.9)])
+def test_the_name_of_what_is_turned_is_never_left_out(widget_page, tip):
+    w_q = [*W_Q[:2].tolist(), tip, W_Q[3].tolist()]
+    page = widget_page(ProjectionWidget(w_q=w_q))
+    names = page.locator(".hydra-plane").first.locator("text:not(.hydra-away)")
+    expect(names.filter(has_text="stand-in")).to_have_count(1)
+    expect(names.filter(has_text=re.compile("^it$"))).to_have_count(1)
+    page.get_by_role("combobox").select_option("small word asks")
+    expect(names.filter(has_text="small word")).to_have_count(1)
+
+
+@browser
+def test_a_name_stays_beside_its_arrow_while_it_can(widget_page):
+    page = widget_page(ProjectionWidget())
+    name = page.locator(".hydra-plane").first.locator("text", has_text="stand-in")
+
+    def offset():
+        squares = points(page.locator(".hydra-plane").first, ".hydra-square", "x", "y")
+        tip = (squares[2] * UNIT).tolist()
+        return [float(name.get_attribute("x")) - tip[0], -float(name.get_attribute("y")) - tip[1]]
+
+    before = offset()
+    page.get_by_role("slider", name="right").focus()
+    for _ in range(3):
+        press(page, "ArrowLeft")
+        assert offset() == pytest.approx(before, abs=0.02)
+
+
+@browser
+def test_of_arrows_on_each_other_a_hand_takes_the_chosen_one(widget_page):
+    page = widget_page(ProjectionWidget(w_q=[[1, 1]] * 4))
+    page.get_by_role("combobox").select_option("deed asks")
+    picture = page.locator(".hydra-plane").first
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    at = [0.5 + UNIT / 8.8, 0.5 - UNIT / 8.8]
+    page.mouse.move(*(box[c] + box[size] * x for c, size, x in zip("xy", SIZE, at, strict=True)))
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.5 * box["height"], steps=4)
+    page.mouse.up()
+    page.mouse.move(2, 2)
+    expect_row(page, IT, w_q=torch.tensor([[1, 1], [-3.0, 0], [1, 1], [1, 1]]))
+
+
+@browser
+@pytest.mark.parametrize("width", [320, 360, 700, 1024, 1280])
+def test_nothing_that_is_told_moves_the_table(widget_page, width):
+    page = widget_page(ProjectionWidget(x=[[0.25, 0.5, 0.75, 1]] * 7), width=width)
+    row = page.locator(".hydra-is tbody tr").nth(2)
+    row.scroll_into_view_if_needed()
+    before = row.bounding_box()
+    row.hover()
+    drawn(page)
+    page.get_by_role("button", name="slept, thing").click()
+    drawn(page)
+    assert row.bounding_box() == before
 
 
 @browser
@@ -237,7 +316,8 @@ def test_arrows_turn_by_hand_and_by_slider(widget_page):
     box = picture.bounding_box()
 
     def place(x, y):
-        return box["x"] + (x + 4.4) / 8.8 * box["width"], box["y"] + (4.4 - y) / 8.8 * box["height"]
+        across, down = 0.5 + UNIT * x / 8.8, 0.5 - UNIT * y / 8.8
+        return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
     page.mouse.move(*place(*W_Q[1].tolist()))
     page.mouse.down()
@@ -251,26 +331,26 @@ def test_arrows_turn_by_hand_and_by_slider(widget_page):
         page.locator(".hydra-words button").nth(word).click()
         expect_row(page, word, w_q=w_q)
     expect(page.get_by_role("combobox")).to_have_value("w_q.1")
-    for axis, value in (("x", "1"), ("y", "3")):
+    for axis, value in (("right", "1"), ("up", "3")):
         expect(page.get_by_role("slider", name=axis, exact=True)).to_have_value(value)
     page.get_by_role("combobox").select_option("thing is found")
-    page.get_by_role("slider", name="y", exact=True).focus()
+    page.get_by_role("slider", name="up").focus()
     press(page, "Home")
     w_k = W_K.clone()
-    w_k[0, 1] = -4.0
+    w_k[0, 1] = -3.2
     expect_row(page, TIRED, w_q=w_q, w_k=w_k)
-    page.get_by_role("slider", name="x", exact=True).focus()
+    page.get_by_role("slider", name="right").focus()
     press(page, "End")
-    w_k[0, 0] = 4.0
+    w_k[0, 0] = 3.2
     expect_row(page, TIRED, w_q=w_q, w_k=w_k)
     page.wait_for_url("**projection.w_k=*")
     page.mouse.move(*place(1, 3))
     page.mouse.down()
     page.mouse.move(box["x"] - 40, box["y"] - 40, steps=4)  # no further than the plane's limits
     page.mouse.up()
-    w_q[1] = torch.tensor([-4.0, 4.0])
+    w_q[1] = torch.tensor([-3.2, 3.2])
     expect_row(page, TIRED, w_q=w_q, w_k=w_k)
-    page.get_by_role("button", name="reset").click()
+    page.get_by_role("button", name="reset arrows and table").click()
     expect_row(page, TIRED)
 
 
@@ -284,12 +364,12 @@ def test_a_phone_shows_one_plane_at_a_time(widget_page):
     expect(found).to_be_visible()
     expect(asks).to_be_hidden()
     expect(page.get_by_role("combobox")).to_have_value("w_k.2")
-    handle = page.locator(".hydra-plane").nth(1).locator(".hydra-handle").first
+    handle = page.locator(".hydra-plane").nth(1).locator(".hydra-handle").first  # of “thing”
     handle.scroll_into_view_if_needed()
     start = middle(handle)
     assert swipe(page, start, (start[0], start[1] - 40)) == 0
     expect(page.get_by_role("combobox")).to_have_value("w_k.0")
-    expect(page.get_by_role("slider", name="y", exact=True)).not_to_have_value("0.3")
+    expect(page.get_by_role("slider", name="up")).not_to_have_value("0.3")
     page.get_by_role("combobox").select_option("w_q.3")
     expect(asks).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -309,7 +389,7 @@ def test_links(widget_page):
     turned = [[1, 0], [0, 1], [-1, 0], [0, -1]]
     follow(page, "#projection.w_q=" + str(turned).replace(" ", ""))
     expect_row(page, IT, w_q=torch.tensor(turned, dtype=torch.float32))
-    refused = ["word=7", "x=[[1,0,0,0]]", "w_q=[[5,0],[0,0],[0,0],[0,0]]", "values=1"]
+    refused = ["word=7", "x=[[1,0,0,0]]", "w_q=[[3.3,0],[0,0],[0,0],[0,0]]", "values=1"]
     refused += ["w_k=[[1],[1],[1],[1]]", "w_k=[[1,1],[1,1],[1,1]]"]
     for asked in refused:
         follow(page, f"#projection.{asked}")

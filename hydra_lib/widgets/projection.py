@@ -10,7 +10,7 @@ __all__ = ["ProjectionWidget"]
 
 N, F = sentence.X.shape
 SHAPES = {"x": (N, F), "w_q": (F, 2), "w_k": (F, 2)}
-ARROWS = {"low": -4, "high": 4, "shape": (F, 2)}
+ARROWS = {"low": -3.2, "high": 3.2, "shape": (F, 2)}
 
 
 def _written(matrix) -> list[list[float]]:

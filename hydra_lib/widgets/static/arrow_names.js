@@ -7,6 +7,9 @@ const LETTER = 0.27; // a letter's width there, about
 /** Half the width of a name, about. */
 export const halfOf = (name) => (LETTER * name.length) / 2;
 
+/** Whether a name at a spot is all within the plane. */
+export const inside = ([x, y], half) => Math.abs(x) <= REACH - half - 0.15 && Math.abs(y) <= REACH - 0.3;
+
 /** Where the name of an arrow may stand: beyond its tip, else beside it, the nearest first. */
 export function around([x, y], half) {
   const beside = 0.4 + half;
@@ -17,7 +20,7 @@ export function around([x, y], half) {
     .sort((a, b) => Math.hypot(...a) - Math.hypot(...b))
     .map(([right, up]) => [Math.min(Math.max(x + right, half + 0.15 - REACH), REACH - half - 0.15), y + up]);
   const spots = [Number.isFinite(beyond) ? [x * (1 + beyond), y * (1 + beyond)] : [beside, 0], ...near];
-  return spots.filter((spot) => Math.abs(spot[0]) <= REACH - half - 0.15 && Math.abs(spot[1]) <= REACH - 0.3
+  return spots.filter((spot) => inside(spot, half)
     && (Math.abs(spot[0] - x) >= half || Math.abs(spot[1] - y) >= 0.5));
 }
 

@@ -6,7 +6,7 @@ import { rowDrawing } from "./trace_drawing.js";
 import { brief, choice, columnHeads, el, follow, heat, pills, roving, say, slider, table, update } from "./ui.js";
 
 const MATRICES = ["w_q", "w_k"];
-const CAPTIONS = ["W_Q: what each feature asks for", "W_K: what each feature is found by"];
+const CAPTIONS = ["W_Q: what features (□) and words (●) ask for", "W_K: what they are found by; thick: the query"];
 const AMOUNTS = [0, 0.5, 1]; // of a feature, by a press
 
 function render({ model, el: root }) {
@@ -29,7 +29,7 @@ function render({ model, el: root }) {
   };
 
   const drawing = rowDrawing(words, values, choose);
-  const grid = table("x: what each word is; press to change", words.length, features.length, (j) => words[j]);
+  const grid = table("X: what each word is; press to change", words.length, features.length, (j) => words[j]);
   columnHeads(grid, "", features);
   grid.root.classList.add("hydra-is");
   const buttons = grid.cells.map((cells, j) => cells.map((cell, f) => cell.appendChild(el("button", {
@@ -55,16 +55,15 @@ function render({ model, el: root }) {
     const [trait, f] = value.split(".");
     pick(trait)(Number(f));
   });
-  const axes = ["x", "y"].map((name, axis) => slider(name, { min, max, step: 0.1 }, (value) => {
+  const axes = ["right", "up"].map((name, axis) => slider(name, { min, max, step: 0.1 }, (value) => {
     const [trait, f] = chosen;
     change(trait, f, model.get(trait)[f].map((a, at) => (at === axis ? value : a)));
   }));
   const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:6", role: "status" });
   root.classList.add("hydra");
-  root.append(el("div", { class: "hydra-projected" }, drawing.root, matrix.root, ...planes.map((plane) => plane.root),
+  root.append(el("div", { class: "hydra-projected" }, drawing.root, matrix.root, ...planes.map((plane) => plane.root), grid.root,
     el("div", { class: "hydra-arrows" }, summary, arrow.root, ...axes.map((axis) => axis.root),
-      el("div", { class: "hydra-buttons" }, el("button", { type: "button", onclick: () => update(model, given) }, "reset"))),
-    grid.root));
+      el("div", { class: "hydra-buttons" }, el("button", { type: "button", onclick: () => update(model, given) }, "reset arrows and table")))));
 
   function draw() {
     const [x, wq, wk] = ["x", ...MATRICES].map((name) => model.get(name));

@@ -20,7 +20,7 @@ export function drawTimes(node, entries) {
     ...ticks(axis, 5).flatMap((seconds) => {
       const [unit, size] = unitFor(seconds, TIME);
       return [svg("line", { x1: x(seconds), y1: 0, x2: x(seconds), y2: bottom, class: "hydra-grid" }),
-        svg("text", { x: x(seconds), y: bottom + 14, "text-anchor": anchorOf(x(seconds)) }, `${Number(three(seconds / size).replaceAll(",", ""))} ${unit}`)];
+        svg("text", { x: x(seconds), y: bottom + 14, "text-anchor": anchorOf(x(seconds)) }, `${Number(three(seconds / size))} ${unit}`)];
     }),
     svg("line", { x1: MARGIN, y1: bottom, x2: ACROSS - MARGIN, y2: bottom, class: "hydra-base" }),
     svg("text", { x: ACROSS - MARGIN, y: bottom + 29, "text-anchor": "end" }, "time of one call"),
