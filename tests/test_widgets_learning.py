@@ -205,6 +205,10 @@ def test_steps_by_key_and_by_button(widget_page, width):
     page.wait_for_url("**#learning.step=1")
     page.get_by_role("button", name="learn").click()  # all at once: less motion is asked for
     expect_setting(page, 120)
+    page.get_by_role("button", name="begin again").click()
+    expect_setting(page, 0)
+    page.get_by_role("button", name="learn").click()
+    expect_setting(page, 120)
     page.get_by_role("button", name="another start").click()
     expect_setting(page, 0, 1)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -220,14 +224,17 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
         new MutationObserver(() => seen.push(Number(label.textContent))).observe(label,
             { characterData: true, childList: true, subtree: true });
     }""")
-    learn, stop = (page.get_by_role("button", name=name, exact=True) for name in ("learn", "stop"))
+    learn, stop, again = (
+        page.get_by_role("button", name=name, exact=True)
+        for name in ("learn", "stop", "begin again")
+    )
     learn.click()
     expect(page.locator("output")).to_have_text("120")
-    expect(learn).to_have_count(1)
+    expect(again).to_have_count(1)
     seen = page.evaluate("seen")
     assert len(seen) >= 10  # a frame may be lost
     assert seen == sorted(seen)
-    learn.click()  # from the end it begins anew
+    again.click()
     page.wait_for_function("seen.at(-1) > 5 && seen.at(-1) < 90")
     assert 0 in page.evaluate("seen")
     stop.click()

@@ -24,23 +24,24 @@ function render({ model, el: root }) {
   const halt = () => {
     cancelAnimationFrame(running);
     running = 0;
-    say(run, "learn");
+    name();
   };
+  const name = () => say(run, running ? "stop" : model.get("step") === last ? "begin again" : "learn");
   /** A step in each frame; whatever else changes the setting meanwhile ends it. */
   const walk = (seed, step) => {
-    say(run, "stop");
     running = requestAnimationFrame(() => {
       if (model.get("seed") !== seed || model.get("step") !== step || step === last) return halt();
       update(model, { step: step + 1 });
       walk(seed, step + 1);
     });
   };
-  const run = el("button", { type: "button", onclick: () => {
+  const run = el("button", { type: "button", style: "min-width:7rem", onclick: () => {
     if (running) return halt();
-    if (still.matches) return update(model, { step: last });
     const begin = model.get("step") === last ? 0 : model.get("step");
+    if (still.matches) return update(model, { step: model.get("step") === last ? 0 : last });
     update(model, { step: begin });
     walk(model.get("seed"), begin);
+    name();
   } }, "learn");
   const other = el("button", { type: "button", onclick: () =>
     update(model, { seed: (model.get("seed") + 1) % 2 ** 32, step: 0 }) }, "another start");
@@ -71,6 +72,7 @@ function render({ model, el: root }) {
   return follow(model, ["step", "seed"], () => {
     const step = model.get("step");
     steps.set(step);
+    name();
     const { given: colours, weights, off } = answer(layerAt(step), values);
     given.forEach((one, t) => one.style.setProperty("--paint", css(colours[t].map((c) => Math.min(1, Math.max(0, c))))));
     heads.forEach(({ cells }, i) => weights[i].forEach((row, t) => row.slice(0, t + 1).forEach((p, j) => {
