@@ -131,6 +131,11 @@ def test_loops_on_a_device(gpu_page):
     assert said == "Not right yet."
     assert problems == ["All zeros: nothing has been added to total and acc yet."]
 
+    timing = page.locator(".hydra-summary", has_text="Being timed beside the book's …")
+    page.get_by_label("The inner loop").fill(LOOP)
+    page.get_by_role("button", name="Check and time").press("Enter")
+    expect(timing).to_have_count(1)
+    expect(timing).to_have_count(0)
     said, problems = check(page, LOOP)
     assert re.fullmatch(
         r"Right: every row to \S+\. Yours takes [\d.]+ [mµ]s at T = 64, h = 1, head_dim = 64; it "
@@ -177,6 +182,7 @@ def test_loops_on_a_device(gpu_page):
     )
     page.get_by_label("The inner loop").fill(broken)
     page.get_by_role("button", name="Check and time").press("Enter")
+    expect(page.locator(".hydra-summary")).to_have_text("Being checked …")
     page.get_by_role("button", name="Begin again").press("Enter")
     drawn(page)
     page.evaluate("answer()")
