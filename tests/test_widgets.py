@@ -99,7 +99,7 @@ FURTHER = {
     "learning": [{"step": 60}, {"step": 120, "seed": 3}],
     "missing_wait": [{"waits": [True] * 4}],
     "pieces": [{"word": 0}, {"word": 0, "cuts": [True, False, True, False, True, False]}],
-    "projection": [{"word": 6}, {"x": [[0.25, 0, 1, 0]] * 7, "word": 1}],
+    "projection": [{"word": 6}, {"x": [[0.25, 0, 1, 0]] * 7, "word": 1}, {"w_q": [[0, 0]] * 4}],
     "recursion": [{"levels": 12, "addition": 4}],
     "rivals": [{"measure": "gini"}],
     "scaling": [{"mu_k": 3, "d_k": 512}, {"mu_q": 2, "mu_k": 1}],

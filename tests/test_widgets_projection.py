@@ -206,20 +206,23 @@ def test_the_name_of_what_is_turned_is_never_left_out(widget_page, tip):
 
 
 @browser
-def test_a_name_stays_beside_its_arrow_while_it_can(widget_page):
-    page = widget_page(ProjectionWidget())
-    name = page.locator(".hydra-plane").first.locator("text", has_text="stand-in")
+def test_a_name_stays_where_it_is_beside_its_arrow_while_it_can(widget_page):
+    def at(right):
+        return ProjectionWidget(w_q=[*W_Q[:2].tolist(), [right, 1], W_Q[3].tolist()])
 
-    def offset():
-        squares = points(page.locator(".hydra-plane").first, ".hydra-square", "x", "y")
-        tip = (squares[2] * UNIT).tolist()
+    def offset(page):
+        plane = page.locator(".hydra-plane").first
+        tip = (points(plane, ".hydra-square", "x", "y")[2] * UNIT).tolist()
+        name = plane.locator("text", has_text="stand-in")
         return [float(name.get_attribute("x")) - tip[0], -float(name.get_attribute("y")) - tip[1]]
 
-    before = offset()
+    page = widget_page(at(-0.9))
+    before = offset(page)
     page.get_by_role("slider", name="right").focus()
-    for _ in range(3):
-        press(page, "ArrowLeft")
-        assert offset() == pytest.approx(before, abs=0.02)
+    press(page, "ArrowRight", "ArrowRight")
+    assert offset(page) == pytest.approx(before, abs=0.02)
+    # Who finds the arrow there finds its name elsewhere.
+    assert offset(widget_page(at(-0.7))) != pytest.approx(before, abs=0.2)
 
 
 @browser
@@ -288,7 +291,8 @@ def test_a_row_of_the_table_is_pointed_at(widget_page):
     row = page.locator(".hydra-is tbody tr").nth(TIRED)
     row.hover()
     score = float((X[IT] @ W_Q) @ (X[TIRED] @ W_K))
-    expect(told(page)).to_contain_text(
+    expect(told(page)).to_have_text(
+        "“it” asks with ½ × thing (0.4, −0.8) + stand-in (3.1, −1.6) = (3.3, −2). "
         f"“tired” is found by ½ × thing {pair(W_K[0])} + deed {pair(W_K[1])} = "
         f"{pair(X[TIRED] @ W_K)}. Their score: {written(score)}, over √2: "
         f"{written(score / 2**0.5)}; but it comes later."
