@@ -34,7 +34,7 @@ def rows(chapter: Path) -> list[str]:
 
 class Exercises(SphinxDirective):
     def run(self):
-        lines = ["| exercise | | |", "|---|---|---|"]
+        lines = ["| exercise | name | how long, how hard |", "|---|---|---|"]
         for chapter in sorted(BOOK.glob("[0-9][0-9]_*.md")):
             self.env.note_dependency(str(chapter))
             lines += rows(chapter)

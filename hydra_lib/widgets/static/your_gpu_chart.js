@@ -1,7 +1,7 @@
 // Times of the reader's machine on a logarithmic axis, one line a rung.
 import { scale, ticks } from "./chart.js";
-import { three, TIME, timeText, unitFor } from "./records.js";
-import { svg } from "./ui.js";
+import { TIME, timeText, unitFor } from "./records.js";
+import { brief, svg } from "./ui.js";
 
 const [ACROSS, STEP, MARGIN] = [340, 30, 8];
 
@@ -20,7 +20,7 @@ export function drawTimes(node, entries) {
     ...ticks(axis, 5).flatMap((seconds) => {
       const [unit, size] = unitFor(seconds, TIME);
       return [svg("line", { x1: x(seconds), y1: 0, x2: x(seconds), y2: bottom, class: "hydra-grid" }),
-        svg("text", { x: x(seconds), y: bottom + 14, "text-anchor": anchorOf(x(seconds)) }, `${Number(three(seconds / size))} ${unit}`)];
+        svg("text", { x: x(seconds), y: bottom + 14, "text-anchor": anchorOf(x(seconds)) }, `${brief(seconds / size)} ${unit}`)];
     }),
     svg("line", { x1: MARGIN, y1: bottom, x2: ACROSS - MARGIN, y2: bottom, class: "hydra-base" }),
     svg("text", { x: ACROSS - MARGIN, y: bottom + 29, "text-anchor": "end" }, "time of one call"),
