@@ -15,16 +15,18 @@ BASE = 10_000.0
 
 def rotate(
     x: Float[torch.Tensor, "*batch T d"],
+    start: int = 0,
 ) -> Float[torch.Tensor, "*batch T d"]:
     """Turn each pair of neighbouring coordinates by an angle proportional to the position.
 
-    ``(x[t, 2i], x[t, 2i+1])`` is turned by ``t · 10000^(−2i/d)`` radians, t = 0, 1, …. Turning q by
-    its position and k by its own leaves a score in which only the difference of the positions
-    counts: ``rotate(q)[s] · rotate(k)[t] = q · R(t − s) k``. Lengths do not change.
+    ``(x[t, 2i], x[t, 2i+1])`` is turned by ``(start + t) · 10000^(−2i/d)`` radians, t = 0, 1, ….
+    Turning q by its position and k by its own leaves a score in which only the difference of the
+    positions counts: ``rotate(q)[s] · rotate(k)[t] = q · R(t − s) k``. Lengths do not change.
 
-    ``x`` is (…, T, d), floating. Raises TypeError for anything other than a floating tensor,
-    ValueError for an odd d. Cost: 3 d FLOPs a position, and the angles. Source: Su et al. (2021),
-    *RoFormer*.
+    ``x`` is (…, T, d), floating; ``start``, the position of its first row, is above 0 where rows
+    before it are already turned, as in a KV cache. Raises TypeError for anything other than a
+    floating tensor, ValueError for an odd d and for a ``start`` that is no integer, 0 or more.
+    Cost: 3 d FLOPs a position, and the angles. Source: Su et al. (2021), *RoFormer*.
 
     >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
     tensor([[1.0000, 0.0000],
@@ -34,9 +36,10 @@ def rotate(
     if x.ndim < 2 or x.shape[-1] % 2:
         shape = tuple(x.shape)
         raise ValueError(f"x must be (…, T, d) with an even d, got {shape}")
+    start = _checks.integer("start", start, least=0)
     # A float32 angle loses a digit with every tenfold of the position.
     even = torch.arange(0, x.shape[-1], 2, device=x.device).double()
-    position = torch.arange(x.shape[-2], device=x.device).double()
+    position = start + torch.arange(x.shape[-2], device=x.device).double()
     angle = position[:, None] * BASE ** (-even / x.shape[-1])  # (T, d/2)
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     a, b = x[..., 0::2], x[..., 1::2]
@@ -47,9 +50,10 @@ def rotate(
 class RotaryAttention(MultiHeadAttention):
     """:class:`hydra_lib.multihead.MultiHeadAttention` that knows positions.
 
-    Queries and keys are turned after they are split into heads; values are not. Everything else,
-    arguments, masks, errors, cost, is as there. Raises ValueError for an odd head_dim; TypeError
-    for conversion from and to ``torch.nn.MultiheadAttention``, which knows no positions.
+    Queries and keys are turned after they are split into heads, both from position 0 on; values are
+    not. Everything else, arguments, masks, errors, cost, is as there. Raises ValueError for an odd
+    head_dim; TypeError for conversion from and to ``torch.nn.MultiheadAttention``, which knows no
+    positions.
     """
 
     @classmethod

@@ -772,6 +772,22 @@ CHAPTER_05 = {
             (lambda d: 0, "whatever was given"),
         ],
     ),
+    "attention.next_meeting": (
+        [10, 10.0, tensor(10), [10], np.int64(10)],
+        [
+            (9, "1 word back"),
+            (8, "further back"),
+            (1, "word before"),
+            (5.5, "other way"),
+            (4.5, "other way"),
+            (5, "nearly the other way"),
+            (40, "degrees"),
+            (360, "degrees"),
+            (19, "two full turns"),
+            (2, "40° off"),
+            (11, "10"),
+        ],
+    ),
 }
 
 # --- 06 heads -----------------------------------------------------------------------------------

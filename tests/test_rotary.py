@@ -62,6 +62,19 @@ def test_lengths_do_not_change_and_position_0_does_not_move():
     assert torch.equal(rotate(x)[:, 0], x[:, 0])
 
 
+@pytest.mark.parametrize("start", [1, 3, 6])
+def test_a_text_that_is_turned_piece_by_piece(start):
+    x = randn(2, 7, 10)
+    parts = rotate(x[:, :start]), rotate(x[:, start:], start)
+    torch.testing.assert_close(torch.cat(parts, 1), rotate(x), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("start", [-1, 2.5, True])
+def test_a_start_that_is_no_position(start):
+    with refuses(ValueError, f"start must be an integer, 0 or more, got {start}"):
+        rotate(torch.ones(3, 4), start)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_dtype_is_kept(dtype):
     assert rotate(torch.ones(3, 4, dtype=dtype)).dtype == dtype

@@ -28,6 +28,7 @@ from hydra_lib.widgets import (
     ProjectionWidget,
     RecursionWidget,
     RivalsWidget,
+    RotaryWidget,
     ScalingWidget,
     SentenceWidget,
     StrassenWidget,
@@ -77,6 +78,7 @@ EVERY = {
     "freezing": FreezingWidget,
     "recursion": RecursionWidget,
     "rivals": RivalsWidget,
+    "rotary": RotaryWidget,
     "scaling": ScalingWidget,
     "sentence": partial(SentenceWidget, controls=["rule", "parts"]),
     "strassen": StrassenWidget,
@@ -102,6 +104,7 @@ FURTHER = {
     "projection": [{"word": 6}, {"x": [[0.25, 0, 1, 0]] * 7, "word": 1}, {"w_q": [[0, 0]] * 4}],
     "recursion": [{"levels": 12, "addition": 4}],
     "rivals": [{"measure": "gini"}],
+    "rotary": [{"rates": [90, 22], "word": 5, "start": 40}, {"back": 3, "word": 2}],
     "scaling": [{"mu_k": 3, "d_k": 512}, {"mu_q": 2, "mu_k": 1}],
     "sentence": [{"controls": ["tau", "future"]}, {"controls": ["arrows"]}]
     + [{"controls": ["head"], "q": [[1, 2]] * 21, "k": [[2, 1], [0, 3], [-1, 0]] * 7}],

@@ -32,7 +32,7 @@ STATIC = "hydra_lib/widgets/static"
 # The tests of a file that is not named after its widget: tests/test_widgets_….py
 TESTS = {
     "arrow_names.js": ["sentence", "projection"],
-    "attention.js": ["trace", "projection"],
+    "attention.js": ["trace", "projection", "rotary"],
     "bilinear.js": ["strassen", "recursion"],
     "boltzmann.js": ["temperature"],
     "chart.js": ["explorer"],
@@ -58,7 +58,7 @@ TESTS = {
     "toy_language.js": ["head_viewer"],
     "toy_model.js": ["head_viewer"],
     "trace_change.js": ["trace"],
-    "trace_drawing.js": ["trace", "projection"],
+    "trace_drawing.js": ["trace", "projection", "rotary"],
     "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
     "your_gpu_chart.js": ["your_gpu"],
 }

@@ -7,7 +7,7 @@ import torch
 from hydra_lib.exercises import progress
 from hydra_lib.exercises.compare import function, value
 
-__all__ = ["attend", "by_hand", "crossing", "hard_lookup", "progress", "shuffled"]
+__all__ = ["attend", "by_hand", "crossing", "hard_lookup", "next_meeting", "progress", "shuffled"]
 
 
 def _qkv(seed: int, T: int = 5, d_k: int = 7, d_v: int = 3) -> tuple[torch.Tensor, ...]:
@@ -190,3 +190,25 @@ def shuffled(output, order):
 def crossing(d):
     """n at which 4n²d, the scores and the mixing, costs as much as 8nd², the projections."""
     return 2 * d
+
+
+@value(
+    mistakes=[
+        (
+            9,
+            "so long is a full turn; but the query looks 1 word back, so 9 from there",
+        ),
+        (8, "9 further back than the word before, not 9 back less 1"),
+        (1, "that is the word before; the next key beyond it was asked for"),
+        (4.5, "half a turn: there the key points the other way, and meets the query worst"),
+        (5.5, "half a turn beyond: there the key points the other way; it takes a full one"),
+        (5, "about half a turn beyond: there a key points nearly the other way"),
+        (40, "those are degrees; how many words make a full turn?"),
+        (360, "those are degrees; how many words make a full turn?"),
+        (19, "that is the one after next: two full turns beyond"),
+        (2, "next to the best, but 40° off: the question is which meets the query as well"),
+    ],
+)
+def next_meeting():
+    """Words back of the next key a full turn, 360° / 40°, beyond the one that is 1 back."""
+    return 360 / 40 + 1

@@ -21,6 +21,7 @@ from hydra_lib.widgets.pieces import PiecesWidget
 from hydra_lib.widgets.projection import ProjectionWidget
 from hydra_lib.widgets.recursion import RecursionWidget
 from hydra_lib.widgets.rivals import RivalsWidget
+from hydra_lib.widgets.rotary import RotaryWidget
 from hydra_lib.widgets.scaling import ScalingWidget
 from hydra_lib.widgets.sentence import SentenceWidget
 from hydra_lib.widgets.strassen import StrassenWidget
@@ -47,6 +48,7 @@ __all__ = [
     "ProjectionWidget",
     "RecursionWidget",
     "RivalsWidget",
+    "RotaryWidget",
     "ScalingWidget",
     "SentenceWidget",
     "StrassenWidget",

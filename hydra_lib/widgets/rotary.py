@@ -1,0 +1,41 @@
+"""The widget of words that know where they stand; its arithmetic is ``static/rotary.js``."""
+
+import traitlets
+
+from hydra_lib import sentence
+from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
+from hydra_lib.widgets._bundle import bundle
+
+__all__ = ["RotaryWidget"]
+
+N = len(sentence.WORDS)
+PAIRS = 2
+
+
+class RotaryWidget(Widget):
+    """All words ask alike and are found alike; queries and keys are turned by their positions.
+
+    A query and a key are two pairs of numbers, each pair an arrow of length 5. ``rates`` says by
+    how many degrees a pair turns from a word to the next. The query is set back by the turn of
+    ``back`` words, so that it meets the key that stands so many words before it. The first word has
+    position ``start``. Weights are softmax(q·k / √4) under a causal mask; words and values are
+    those of :mod:`hydra_lib.sentence`. ``word``, counted from 0, is shown.
+
+    Raises ValueError for other settings, and for rates that are not two.
+    """
+
+    _esm = bundle("rotary_widget.js")
+    name = Text("rotary").tag(sync=True)
+    rates = Setting([30, 0], low=0, high=180, shape=(PAIRS,))
+    back = Setting(1, low=0, high=N - 1, whole=True)
+    start = Setting(0, low=0, high=100, whole=True)
+    word = Setting(N - 1, low=0, high=N - 1, whole=True)
+
+    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
+    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
+
+    @traitlets.validate("rates")
+    def _check_rates(self, proposal):
+        if len(proposal["value"]) != PAIRS:
+            raise SettingError(f"rates must have {PAIRS} entries, got {len(proposal['value'])}")
+        return proposal["value"]
