@@ -24,16 +24,17 @@ COMPUTE = """async ([kernels, gpu, asked]) => {
     const load = (text) => import(URL.createObjectURL(new Blob([text], {type: "text/javascript"})));
     const [k, g] = [await load(kernels), await load(gpu)];
     const device = await g.openGpu(navigator.gpu);
-    const found = [];
+    const [found, bytes] = [[], []];
     for (const {make, name, size, inputs} of asked) {
         const plan = k[make](name, size);
         const ready = await g.prepare(device, plan, inputs);
         await g.runOnce(device, ready);
         found.push([...await g.read(device, ready)]);
+        bytes.push(Object.values(ready.buffers).map(({size}) => size));
         ready.destroy();
     }
     const {name, software, stamps, half} = device;
-    return {about: {name, software, stamps, half}, found};
+    return {about: {name, software, stamps, half}, found, bytes};
 }"""
 
 
@@ -142,7 +143,9 @@ def test_what_is_padding_may_be_anything(compute):
 def test_copy(compute):
     x = torch.randn(4 * 1037, generator=torch.Generator().manual_seed(3))
     one = {"make": "copyPlan", "name": x.numel(), "size": None, "inputs": {"x": flat(x)}}
-    assert compute([one])["found"] == [flat(x)]
+    answer = compute([one])
+    assert answer["found"] == [flat(x)]
+    assert answer["bytes"] == [[4 * x.numel()] * 2]
 
 
 def test_counts():

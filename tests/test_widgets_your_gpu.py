@@ -99,14 +99,16 @@ def test_what_a_device_cannot_run():
         plan | {"buffers": {"scores": 2**28}},
         plan | {"steps": [{"groups": [1, 70000, 1]}]},
     ]
-    found = numbers(in_javascript("gpu.js", "m.refusal(...c)", [[device, one] for one in plans]))
-    assert found == [
+    cases = [[device, one] for one in plans]
+    cases.append([device | {"limits": limits | {"maxBufferSize": 10**6}}, plans[-2]])
+    assert numbers(in_javascript("gpu.js", "m.refusal(...c)", cases)) == [
         None,
         None,
         "this device or browser has no float16",
         "it needs 18.4 kB of workgroup memory; this device gives 16.4 kB",
         "scores would take 1.1 GB; a buffer here holds at most 134 MB",
         "it needs 70000 workgroups in a line; this device takes 65535",
+        "scores would take 1.1 GB; a buffer here holds at most 1 MB",
     ]
 
 
@@ -123,16 +125,16 @@ def test_a_page_without_webgpu_is_told_why():
 def test_what_is_known_of_a_device():
     expression = """m.openGpu({requestAdapter: async () => c && ({
         info: c.info, features: new Set(c.features), limits: {},
-        requestDevice: async () => {
+        requestDevice: async ({requiredFeatures: granted}) => {
             if (c.refused) throw new Error(c.refused);
-            return {lost: new Promise(() => {}), limits: {}};
+            return {lost: new Promise(() => {}), limits: {granted}};
         },
     })}).then(
-        ({name, software, stamps, half}) => [name, software, stamps, half],
+        ({name, software, stamps, limits: {granted}}) => [name, software, stamps, granted],
         (error) => [error instanceof m.GpuError, error.message])"""
     cases = [
         {"info": {"vendor": "nvidia", "architecture": "", "description": "H200"}, "features": []},
-        {"info": {}, "features": ["timestamp-query"]},
+        {"info": {}, "features": ["timestamp-query", "shader-f16", "bgra8unorm-storage"]},
         {"info": {"device": "SwiftShader Device"}, "features": []},
         {"info": {"vendor": "a", "isFallbackAdapter": True}, "features": []},
         {"info": {}, "features": [], "refused": "too much was asked"},
@@ -140,10 +142,10 @@ def test_what_is_known_of_a_device():
     ]
     *known, refused, none = numbers(in_javascript("gpu.js", expression, cases))
     assert known == [
-        ["nvidia H200", False, False, False],
-        ["a GPU without a name", False, True, False],
-        ["SwiftShader Device", True, False, False],
-        ["a", True, False, False],
+        ["nvidia H200", False, False, []],
+        ["a GPU without a name", False, True, ["timestamp-query", "shader-f16"]],
+        ["SwiftShader Device", True, False, []],
+        ["a", True, False, []],
     ]
     assert refused == [True, "The browser refuses the device: too much was asked"]
     assert none[1].startswith("This browser has WebGPU, but gives this page no device. ")
