@@ -21,7 +21,10 @@ def rotate(
 
     ``(x[t, 2i], x[t, 2i+1])`` is turned by ``(start + t) · 10000^(−2i/d)`` radians, t = 0, 1, ….
     Turning q by its position and k by its own leaves a score in which only the difference of the
-    positions counts: ``rotate(q)[s] · rotate(k)[t] = q · R(t − s) k``. Lengths do not change.
+    positions counts: ``rotate(q)[s] · rotate(k)[t] = q · R(t − s) k``. Lengths do not change. The
+    products are computed in float32 at least, and only their sums rounded to a narrower dtype. Many
+    code bases pair coordinate i with i + d/2: the same up to the order of the coordinates, but
+    weights trained with the one are wrong with the other.
 
     ``x`` is (…, T, d), floating; ``start``, the position of its first row, is above 0 where rows
     before it are already turned, as in a KV cache. Raises TypeError for anything other than a
@@ -37,21 +40,24 @@ def rotate(
         shape = tuple(x.shape)
         raise ValueError(f"x must be (…, T, d) with an even d, got {shape}")
     start = _checks.integer("start", start, least=0)
-    # A float32 angle loses a digit with every tenfold of the position.
-    even = torch.arange(0, x.shape[-1], 2, device=x.device).double()
-    position = start + torch.arange(x.shape[-2], device=x.device).double()
+    # In float32 an angle loses a digit with every tenfold of the position; not on every device is
+    # there a float64.
+    even = torch.arange(0, x.shape[-1], 2, dtype=torch.float64)
+    position = start + torch.arange(x.shape[-2], dtype=torch.float64)
     angle = position[:, None] * BASE ** (-even / x.shape[-1])  # (T, d/2)
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-    a, b = x[..., 0::2], x[..., 1::2]
+    wide = torch.promote_types(x.dtype, torch.float32)  # a narrow sine would change lengths
+    cos, sin = (part.to(x.device, wide) for part in (angle.cos(), angle.sin()))
+    a, b = x[..., 0::2].to(wide), x[..., 1::2].to(wide)
     turned = torch.stack((a * cos - b * sin, a * sin + b * cos), -1)
-    return turned.flatten(-2)  # (..., T, d/2, 2) -> (..., T, d)
+    return turned.flatten(-2).to(x.dtype)  # (..., T, d/2, 2) -> (..., T, d)
 
 
 class RotaryAttention(MultiHeadAttention):
     """:class:`hydra_lib.multihead.MultiHeadAttention` that knows positions.
 
-    Queries and keys are turned after they are split into heads, both from position 0 on; values are
-    not. Everything else, arguments, masks, errors, cost, is as there. Raises ValueError for an odd
+    Queries and keys are turned after they are split into heads, both from position 0 on, so it
+    reads whole texts and does not decode with a KV cache; values are not turned. Everything else,
+    arguments, masks, errors, cost, is as there. Raises ValueError for an odd
     head_dim; TypeError for conversion from and to ``torch.nn.MultiheadAttention``, which knows no
     positions.
     """

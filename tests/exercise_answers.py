@@ -785,7 +785,9 @@ CHAPTER_05 = {
             (360, "degrees"),
             (19, "two full turns"),
             (2, "40° off"),
-            (11, "10"),
+            (11, "one too many"),
+            (-8, "ahead"),
+            (12, "12"),
         ],
     ),
 }

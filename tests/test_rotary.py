@@ -80,6 +80,18 @@ def test_dtype_is_kept(dtype):
     assert rotate(torch.ones(3, 4, dtype=dtype)).dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_narrow_dtype_is_rounded_once(dtype):
+    x = randn(5, 7, 10).to(dtype)
+    exact = rotate(x.double(), 4000)
+    off = (rotate(x, 4000).double() - exact).abs() / exact.abs()
+    assert off.max() <= torch.finfo(dtype).eps / 2 * 1.001  # what rounding alone may cost
+
+
+def test_without_values_there_are_still_shapes():
+    assert rotate(torch.ones(3, 4, device="meta")).shape == (3, 4)
+
+
 @pytest.mark.parametrize("shape", [(4,), (3, 5)])
 def test_shapes_that_cannot_be_turned(shape):
     message = f"x must be (…, T, d) with an even d, got {shape}"

@@ -110,8 +110,13 @@ def test_what_it_says_at_first(widget_page):
     seen = 1 / (1 + 2 * beside)
     assert weights_of(TIRED)[WAS] == pytest.approx(seen, abs=2e-3)  # the rest is further away
     expect(told(page)).to_have_text(
-        "“tired” looks 1 word back, at “was”, which gets 0.726 of its weight. Of the others "
-        "“tired” itself gets most, 0.136."
+        "“tired” looks 1 word back, at “was”, which gets 0.726 of its weight. Of the others “it” "
+        "and “tired” get most, 0.136 each."
+    )
+    expect(page.get_by_role("status").filter(has_text="“tired” looks")).to_have_count(1)
+    label = page.locator("figcaption")
+    expect(label).to_have_text(
+        "scaled score of a key, by how far back it stands; filled: the words there are"
     )
     assert page.evaluate(f"({UNREADABLE})(document.body)") == []
 
@@ -123,14 +128,23 @@ def test_what_it_says_at_first(widget_page):
         (
             {"rates": [90, 0]},
             "“tired” looks 1 word back, at “was”, which gets 0.500 of its weight. Of the others "
-            "“cat”, 5 words back, gets most, 0.500.",
+            "“cat” gets most, 0.500.",
         ),
-        ({"word": 0}, "“the” looks 1 word back, where there is none; “the” itself gets most, 1."),
-        ({"word": 0, "back": 0}, "“the” looks at itself, which gets 1 of its weight."),
+        ({"word": 0}, "“the” is the first word: it sees itself alone, and gets all."),
+        ({"rates": [0, 0]}, "“tired” finds all words alike, and each gets 0.143."),
         (
-            {"word": 1, "back": 0, "rates": [0, 0]},
-            "“cat” looks at itself, which gets 0.500 of its weight. Of the others “the”, 1 word "
-            "back, gets most, 0.500.",
+            {"word": 2, "back": 0, "rates": [180, 0]},
+            "“slept” looks at itself, which gets 0.500 of its weight. Of the others “the” gets "
+            "most, 0.500.",
+        ),
+        (
+            {"word": 5, "back": 2, "rates": [90, 0]},
+            "“was” looks 2 words back, at “because”, which gets 1.000 of its weight. Of the others "
+            "“the”, “slept” and “it” get most, <.001 each.",
+        ),
+        (
+            {"word": 2, "back": 6},
+            "“slept” looks 6 words back, where there is none: “the” gets most, 0.988.",
         ),
     ],
 )
@@ -139,20 +153,19 @@ def test_what_it_says(widget_page, setting, said):
 
 
 @browser
-def test_only_the_distance_counts(widget_page):
-    """Wherever the text begins, every word has the row that it had."""
-    page = widget_page(RotaryWidget(rates=[70, 11], back=2))
+def test_only_the_difference_counts(widget_page):
+    """Wherever the text begins, every word has the row that it had, and nothing else is said."""
+    page = widget_page(RotaryWidget(rates=[30, 11], back=2))
+    said = {}
     start = page.get_by_role("slider", name="Text begins at")
-    for place, key in ((0, "Home"), (1, "ArrowRight"), (100, "End")):
+    for place, key in [(0, "Home"), *((at, "ArrowRight") for at in range(1, 6)), (100, "End")]:
         start.focus()
         press(page, key)
+        assert start.input_value() == str(place)
         for word in range(7):
             page.locator(".hydra-words button").nth(word).click()
-            expect_row(page, word, rates=(70, 11), back=2, start=place)
-            there = shown(weights_of(word, rates=(70, 11), back=2)[max(word - 2, 0)])
-            expect(page.locator(".hydra-words .hydra-share").nth(max(word - 2, 0))).to_have_text(
-                there
-            )
+            expect_row(page, word, rates=(30, 11), back=2, start=place)
+            assert told(page).text_content() == said.setdefault(word, told(page).text_content())
 
 
 @browser
@@ -169,6 +182,44 @@ def test_each_slider_changes_its_own(widget_page):
         expect_row(page, TIRED, **setting)
     outputs = page.locator(".hydra-controls output")
     expect(outputs).to_have_text(["180°", "1°", "6", "1"])
+    sliders = page.get_by_role("slider").all()
+    assert [one.input_value() for one in sliders] == ["180", "1", "6", "1"]
+
+
+PAINT = "(all) => all.map((one) => one.style.getPropertyValue('--paint'))"
+
+
+def paints(page, kind):
+    """Colours from 0 to 1, a row for each."""
+    found = page.locator(kind).evaluate_all(PAINT)
+    return torch.tensor([[int(x) / 255 for x in re.findall(r"\d+", one)] for one in found])
+
+
+@browser
+def test_the_colours_are_those_of_the_words_and_of_their_mixtures(widget_page):
+    page = widget_page(RotaryWidget(rates=[40, 7], word=WAS))
+    discs = paints(page, ".hydra-words > .hydra-swatch")
+    mixed = torch.tensor([weights_of(i, (40, 7)) for i in range(7)]) @ sentence.VALUES
+    for found, expected in (
+        (discs[:7], mixed),
+        (discs[7:], sentence.VALUES),
+        (paints(page, ".hydra-dial .hydra-keys"), torch.cat([sentence.VALUES] * 2)),
+        (paints(page, ".hydra-spot:not(.hydra-hollow)"), sentence.VALUES[:6].flip(0)),
+    ):
+        torch.testing.assert_close(found, expected, rtol=0, atol=0.51 / 255)
+
+
+@browser
+def test_a_reader_of_the_screen_hears_places_and_weights(widget_page):
+    page = widget_page(RotaryWidget(word=IT, start=9))
+    for j, name in enumerate(WORDS):
+        got = f"gets {shown(weights_of(IT)[j])}" if j <= IT else "later"
+        button = page.locator(".hydra-words button").nth(j)
+        expect(button).to_have_accessible_name(f"{name}, position {9 + j}, {got}")
+    page = widget_page(RotaryWidget(word=0))
+    expect(page.locator(".hydra-words button").first).to_have_accessible_name(
+        "the, position 0, gets 1"
+    )
 
 
 def hands(page, kind):
@@ -192,9 +243,17 @@ def test_dials_show_the_key_of_each_word_and_the_query_of_one(widget_page):
             assert abs(queries[j] - asked) < 1e-3
     expect(page.locator(".hydra-dial.hydra-unasked")).to_have_count(4)
     assert page.locator(".hydra-dial.hydra-on").count() == 2
-    page.locator(".hydra-dial").nth(CAT).click()
-    expect_row(page, CAT, rates=rates, back=back, start=start)
-    expect(page.locator(".hydra-dial.hydra-unasked")).to_have_count(10)
+    labels = page.locator(".hydra-words .hydra-label").all_text_contents()
+    assert labels == [
+        "output", "value, word, weight for “it”", "first pair: key and, wide, the query",
+        "second pair: key and, wide, the query", "position",
+    ]  # fmt: skip
+    marked = "(all) => all.flatMap((one, at) => one.matches('.hydra-on') ? [at] : [])"
+    for at, word in ((CAT, CAT), (7 + SLEPT, SLEPT)):  # in either row
+        page.locator(".hydra-dial").nth(at).click()
+        expect_row(page, word, rates=rates, back=back, start=start)
+        assert page.locator(".hydra-dial").evaluate_all(marked) == [word, 7 + word]
+    expect(page.locator(".hydra-dial.hydra-unasked")).to_have_count(8)
 
 
 def spots(page):
@@ -231,12 +290,14 @@ def test_the_score_of_each_distance(widget_page):
         x, y = map(float, corners[20 * at].split(","))
         assert float(spot.get_attribute("cx")) == pytest.approx(x, abs=0.06)
         assert float(spot.get_attribute("cy")) == pytest.approx(y, abs=0.06)
-    # In colour: the words there are, by how far they are away.
-    paint = "(one) => getComputedStyle(one).fill"
-    of_cat = page.locator(".hydra-words > .hydra-swatch").nth(7 + CAT)
-    colour = of_cat.evaluate("(one) => getComputedStyle(one).getPropertyValue('--paint')")
-    drawn_at = page.locator(".hydra-spot").nth(IT - CAT).evaluate(paint)
-    assert re.findall(r"\d+", drawn_at) == re.findall(r"\d+", colour)
+    read = "(all) => all.map((one) => [Number(one.getAttribute('x')), one.textContent])"
+    texts = page.locator(".hydra-plot text").evaluate_all(read)
+    assert [said for _, said in texts[:3]] == ["−25", "0", "25"]
+    for x, said in texts[3:-1]:  # words further back stand further to the left
+        spot = page.locator(".hydra-spot").nth(int(said))
+        assert float(spot.get_attribute("cx")) == pytest.approx(x, abs=0.06)
+    assert [said for _, said in texts[3:]] == ["0", "6", "12", "18", "24", "← words back"]
+    assert texts[3][0] > texts[-2][0]
 
 
 @browser
@@ -261,10 +322,12 @@ def test_nothing_that_is_told_moves_the_page(widget_page, width):
     page = widget_page(RotaryWidget(), width=width)
     root = page.locator(".hydra")
     before = root.bounding_box()
+    cramped = "(all) => all.some((one) => one.scrollWidth > one.clientWidth + 1)"
     for setting in ("rates=[90,0]", "word=0", "back=6", "word=3", "rates=[0.5,179.5]"):
         follow(page, f"#rotary.{setting}")
         drawn(page)
         assert root.bounding_box()["height"] == before["height"], setting
+        assert not page.locator(".hydra-words > span").evaluate_all(cramped)
 
 
 @browser

@@ -7,9 +7,10 @@ import { brief, css, el, follow, line, put, say, slider, svg, text, update, weig
 
 const DIAL = 6; // how far a dial reaches to each side, in the units of its arrows
 const FURTHEST = 24; // words back, in the picture of scores
-const PICTURE = { width: 340, height: 200, left: 30, right: 8, top: 10, foot: 40 };
+const STEP = 6; // between two numbers below it
+const PICTURE = { width: 340, height: 200, left: 30, right: 12, top: 10, foot: 40 };
 const PAIRS = ["First pair", "Second pair"];
-const STEP = 6; // between two numbers below the picture
+const SAME = 1e-9; // weights that differ by less are the same but for rounding
 
 function render({ model, el: root }) {
   const [words, values] = ["words", "values"].map((name) => model.get(name));
@@ -23,34 +24,35 @@ function render({ model, el: root }) {
   const start = slider("Text begins at", limits.start, (position) => update(model, { start: position }));
 
   const drawing = rowDrawing(words, values, choose);
-  const positions = words.map(() => el("span", { class: "hydra-score" }));
-  const label = (words) => el("span", { class: "hydra-label" }, words);
+  const positions = words.map(() => el("span", { class: "hydra-score", "aria-hidden": "true" }));
+  const label = (words) => el("span", { class: "hydra-label", "aria-hidden": "true" }, words);
   const dials = PAIRS.map(() => words.map((_, j) => dial(css(values[j]), () => choose(j))));
   drawing.root.append(...dials.flatMap((row, p) => [
     label(`${PAIRS[p].toLowerCase()}: key and, wide, the query`), ...row.map((one) => one.root)]), label("position"), ...positions);
 
+  // As in the sentence, words further back stand further to the left.
   const { width, height, left, right, top, foot } = PICTURE;
   const most = (LENGTH ** 2 * PAIRS.length) / Math.sqrt(2 * PAIRS.length);
-  const xOf = (distance) => left + ((width - left - right) * distance) / FURTHEST;
+  const xOf = (distance) => width - right - ((width - left - right) * distance) / FURTHEST;
   const yOf = (score) => top + ((height - top - foot) * (most - score)) / (2 * most);
   const curve = svg("polyline", { class: "hydra-line" });
   const aim = line(0, top, 0, height - foot, "hydra-aimed");
-  const spots = Array.from({ length: FURTHEST + 1 }, () => svg("circle", { r: 4, class: "hydra-spot" }));
+  const spots = Array.from({ length: FURTHEST + 1 }, () => svg("circle", { class: "hydra-spot" }));
   const ticks = Array.from({ length: FURTHEST / STEP + 1 }, (_, i) => STEP * i);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
     ...[-most, 0, most].map((score) => line(left, yOf(score), width - right, yOf(score), "hydra-grid")), aim, curve, ...spots,
     ...[-most, 0, most].map((score) => text(left - 8, yOf(score) + 4, String(score).replace("-", "−"), "end")),
     ...ticks.map((distance) => text(xOf(distance), height - foot + 17, distance, "middle")),
-    text((left + width - right) / 2, height - 6, "words back →", "middle"));
+    text((left + width - right) / 2, height - 6, "← words back", "middle"));
 
-  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:5", role: "status" });
+  const summary = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:4", role: "status" });
   root.classList.add("hydra");
-  root.append(
-    el("div", { class: "hydra-controls hydra-paired" }, ...[...rates, back, start].map((control) => control.root)),
-    el("div", { class: "hydra-placed" }, drawing.root,
-      el("div", {}, el("figure", { class: "hydra-plot" },
-        el("figcaption", { class: "hydra-note" }, "scaled score of a key so many words back; in colour: words that there are"), picture), summary)),
-  );
+  root.append(el("div", { class: "hydra-placed" },
+    drawing.root,
+    el("div", { class: "hydra-controls" }, ...[...rates, back, start].map((control) => control.root)),
+    summary,
+    el("figure", { class: "hydra-plot" },
+      el("figcaption", { class: "hydra-note" }, "scaled score of a key, by how far back it stands; filled: the words there are"), picture)));
 
   return follow(model, ["rates", "back", "start", "word"], () => {
     const [turn, set, first, word] = ["rates", "back", "start", "word"].map((name) => model.get(name));
@@ -61,6 +63,9 @@ function render({ model, el: root }) {
     const keys = words.map((_, j) => turned(first + j, turn));
     const steps = trace(queries, keys, values, causal, Math.sqrt(2 * PAIRS.length));
     drawing.draw(word, null, 5, steps);
+    const weights = steps.weights[word].slice(0, word + 1);
+    words.forEach((name, j) => drawing.buttons[j].setAttribute("aria-label",
+      `${name}, position ${first + j}, ${j > word ? "later" : `gets ${written(weights[j])}`}`));
     dials.forEach((row, p) => row.forEach((one, j) => one.draw(
       keys[j].slice(2 * p, 2 * p + 2), j > word ? null : queries[word].slice(2 * p, 2 * p + 2), j === word)));
     positions.forEach((item, j) => say(item, String(first + j)));
@@ -70,27 +75,34 @@ function render({ model, el: root }) {
     put(curve, { points: fine.map((distance) => `${xOf(distance).toFixed(1)},${yOf(score(distance)).toFixed(1)}`).join(" ") });
     put(aim, { x1: xOf(set), x2: xOf(set) });
     spots.forEach((spot, distance) => {
-      put(spot, { cx: xOf(distance).toFixed(1), cy: yOf(score(distance)).toFixed(1) });
       const there = distance <= word;
+      put(spot, { cx: xOf(distance).toFixed(1), cy: yOf(score(distance)).toFixed(1), r: there ? 5.5 : 2.5 });
       spot.classList.toggle("hydra-hollow", !there);
       if (there) spot.style.setProperty("--paint", css(values[word - distance]));
     });
-    say(summary, told(steps.weights[word], word, set));
+    say(summary, told(words, weights, word - set));
   });
-
-  function told(weights, word, set) {
-    const away = (j) => (word === j ? " itself" : `, ${counted(word - j)} back,`);
-    const gets = (j) => (weights[j] % 1 ? weight(weights[j]) : brief(weights[j]));
-    const aimed = word - set;
-    const others = weights.map((_, j) => j).filter((j) => j <= word && j !== aimed).sort((i, j) => weights[j] - weights[i]);
-    const next = others.length ? `“${words[others[0]]}”${away(others[0])} gets most, ${gets(others[0])}.` : "";
-    const looks = `“${words[word]}” looks ${set ? `${counted(set)} back` : "at itself"}`;
-    if (aimed < 0) return `${looks}, where there is none; ${next}`;
-    return `${looks}${set ? `, at “${words[aimed]}”` : ""}, which gets ${gets(aimed)} of its weight.${next && ` Of the others ${next}`}`;
-  }
 }
 
-const counted = (words) => (words === 1 ? "1 word" : `${words} words`);
+/** What the last of these words gives to the one it looks at, and which of the others get most. */
+function told(words, weights, aimed) {
+  const word = weights.length - 1;
+  const asks = `“${words[word]}”`;
+  if (word === 0) return `${asks} is the first word: it sees itself alone, and gets all.`;
+  const [least, largest] = [Math.min(...weights), Math.max(...weights)];
+  if (largest - least < SAME) return `${asks} finds all words alike, and each gets ${written(largest)}.`;
+  const others = weights.map((_, j) => j).filter((j) => j !== aimed);
+  const best = Math.max(...others.map((j) => weights[j]));
+  const tied = others.filter((j) => best - weights[j] < SAME).map((j) => `“${words[j]}”`);
+  const most = tied.length > 1
+    ? `${tied.slice(0, -1).join(", ")} and ${tied.at(-1)} get most, ${written(best)} each.` : `${tied[0]} gets most, ${written(best)}.`;
+  const back = word - aimed;
+  const looks = `${asks} looks ${back ? `${back} ${back === 1 ? "word" : "words"} back` : "at itself"}`;
+  if (aimed < 0) return `${looks}, where there is none: ${most}`;
+  return `${looks}${back ? `, at “${words[aimed]}”` : ""}, which gets ${written(weights[aimed])} of its weight. Of the others ${most}`;
+}
+
+const written = (p) => (p % 1 ? weight(p) : brief(p));
 
 /** A circle with the arrow of a key and, wide and behind it, that of the query. */
 function dial(paint, press) {

@@ -50,5 +50,5 @@ export function rowDrawing(words, values, choose) {
     });
     rest(buttons[i]);
   }
-  return { root, draw };
+  return { root, buttons, draw };
 }
