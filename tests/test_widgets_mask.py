@@ -194,6 +194,8 @@ def test_cells_by_pointer_and_keyboard(widget_page):
     page = widget_page(MaskWidget(SCORES))
     mask = masking.causal_mask(5)
     toggles = page.locator(".hydra-toggle")
+    stops = toggles.evaluate_all("(all) => all.map((one) => one.tabIndex)")
+    assert stops == [0] + [-1] * 24  # who comes by the tab key passes one cell, not all
     toggles.nth(4).click()  # row 1, column 5
     mask[0, 4] = True
     expect_mask(page, mask)
