@@ -76,7 +76,7 @@ function render({ model, el: root }) {
     say(caption, `${grouped(heads)} heads on ${many(P, "rank")}, apart until Wₒ`);
     machines.replaceChildren(...cards(P, heads));
     say(sum, P === 1 ? "the sum over heads; nothing to send"
-      : `Σ one all-reduce: each sends ${prefixed(cost.bytes, "B")}`);
+      : `Σ one all-reduce: each sends ${prefixed(cost.bytes, "B").replace(" ", "\u00a0")}`);
     [prefixed(cost.flops, "FLOP"), prefixed(cost.bytes, "B"), prefixed(time.compute, "s"),
       prefixed(time.communicate, "s"), percent].forEach((text, i) => {
       say(costs.cells[i][0], text);
