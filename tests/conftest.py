@@ -319,6 +319,13 @@ def extended(x):
     return [extended(y) for y in x] if isinstance(x, list) else float(x)
 
 
+def written_weight(p, drawn=False):
+    """A weight as the page writes it, three digits; in the drawing of a row 0 and 1 are short."""
+    if drawn and p in (0, 1):
+        return str(int(p))
+    return "<.001" if 0 < p < 5e-4 else f"{p:.3f}"
+
+
 def written(x):
     """A number as the page writes it: four digits, signs of the typesetter."""
     if not math.isfinite(x):

@@ -20,6 +20,7 @@ from tests.conftest import (
     numbers,
     press,
     swipe,
+    written_weight,
 )
 
 browser = pytest.mark.browser
@@ -125,7 +126,7 @@ def expected_rows(scores, target):
     p, output, _, push = by_the_library(scores, VALUES, VALUES[target])
     pull = (VALUES - output) @ (VALUES[target] - output)
     return [
-        ["<.001" if 0 < w < 5e-4 else f"{w:.3f}", written(a), written(b)]
+        [written_weight(w), written(a), written(b)]
         for w, a, b in zip(p.tolist(), pull.tolist(), push.tolist(), strict=True)
     ]
 

@@ -1,6 +1,7 @@
 """The widget of words that become queries and keys: sums of arrows, the table, planes, links."""
 
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from tests.conftest import (
     numbers,
     press,
     swipe,
+    written_weight,
 )
 
 browser = pytest.mark.browser
@@ -93,10 +95,7 @@ def pair(arrow):
     return f"({', '.join(written(x) for x in arrow.tolist())})"
 
 
-def shown(weight):
-    if weight in (0, 1):
-        return str(int(weight))
-    return "<.001" if weight < 5e-4 else f"{weight:.3f}"
+shown = partial(written_weight, drawn=True)
 
 
 def expect_row(page, word, x=X, w_q=W_Q, w_k=W_K):

@@ -24,6 +24,7 @@ from tests.conftest import (
     press,
     swipe,
     written,
+    written_weight,
 )
 
 browser = pytest.mark.browser
@@ -237,7 +238,7 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
     assert shown["lines"] == [
         ["state", *(str(n + 1) for n in range(len(scores)))],
         [written(float(f"{-s:.3g}")) for s in scores],
-        ["<.001" if 0 < x < 5e-4 else f"{x:.3f}" for x in p],
+        [written_weight(x) for x in p],
     ]
     assert shown["quantities"].keys() == now.keys()
     for name, value in now.items():
