@@ -321,12 +321,14 @@ def test_nothing_that_is_told_moves_the_page(widget_page, width):
     page = widget_page(RotaryWidget(), width=width)
     root = page.locator(".hydra")
     before = root.bounding_box()
-    cramped = "(all) => all.some((one) => one.scrollWidth > one.clientWidth + 1)"
+    meeting = """(all) => all.map((one) => one.getBoundingClientRect()).some((one, at, boxes) =>
+        one.height > 24 || (at && boxes[at - 1].right > one.left))"""
     for setting in ("rates=[90,0]", "word=0", "back=6", "word=3", "rates=[0.5,179.5]"):
         follow(page, f"#rotary.{setting}")
         drawn(page)
         assert root.bounding_box()["height"] == before["height"], setting
-        assert not page.locator(".hydra-words > span").evaluate_all(cramped)
+        # Each number stands in one line, and beside the next.
+        assert not page.locator(".hydra-words > .hydra-share").evaluate_all(meeting), setting
 
 
 @browser

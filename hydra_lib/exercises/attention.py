@@ -194,10 +194,7 @@ def crossing(d):
 
 @value(
     mistakes=[
-        (
-            9,
-            "so long is a full turn; but the query looks 1 word back, so 9 from there",
-        ),
+        (9, "so long is a full turn; but the query looks 1 word back, so 9 from there"),
         (8, "9 further back than the word before, not 9 back less 1"),
         (-8, "that key stands ahead; how many words back is the next one?"),
         (1, "that is the word before; the next key further back was asked for"),
