@@ -343,7 +343,7 @@ def test_a_shader_is_shown_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("inches", "least"), [(5.0, (326, 259)), (7.2, (470, 373)), (12.0, (783, 622))]
+    ("inches", "least"), [(5.0, (288, 259)), (7.2, (415, 373)), (12.0, (691, 622))]
 )
 def test_five_inches_fit_on_a_phone(inches, least):
     """A page 360 px wide leaves 328 for what it shows; what is wider than 26 rem keeps half."""
@@ -351,3 +351,89 @@ def test_five_inches_fit_on_a_phone(inches, least):
     smallest = "min({}px,max(26rem,{}px))".format(*least)
     shown = f"width:{1.2 * 96 * inches:.0f}px;height:auto;max-width:max(100%,{smallest})"
     assert shown in themed(fig, "Axes without a curve.").svg
+
+
+def row_of_charts(columns=2, width=7.0, **options):
+    fig, axes = figure(1, columns, width=width, **options)
+    for at, ax in enumerate(axes):
+        ax.plot([0, 1], [0, at + 1])
+        ax.set(title=f"chart {at}", ylabel=f"y of {at}")
+    return fig, axes
+
+
+def test_charts_of_a_row_are_pieces_that_make_the_whole():
+    fig, axes = row_of_charts(3)
+    picture = themed(fig, "Three lines & more.")
+    head = '<div role="img" aria-label="Three lines &amp; more." style="display:flex;'
+    assert picture.svg.startswith(head)
+    pieces = picture.svg.split("<svg")[1:]
+    assert len(pieces) == 3
+    assert 'role="img"' not in "".join(pieces)  # they are read as one
+    boxes = [re.search(r'viewBox="0 0 (\S+) (\S+)"', piece).groups() for piece in pieces]
+    widths, heights = zip(*[(float(w), float(h)) for w, h in boxes], strict=True)
+    assert sum(widths) == pytest.approx(7 * 72, abs=0.01)
+    assert heights == pytest.approx([2.6 * 72] * 3, abs=0.01)
+    for at, piece in enumerate(pieces):
+        shown = [n for n in range(3) if f">chart {n}</text>" in piece]
+        assert shown == [at] == [n for n in range(3) if f">y of {n}</text>" in piece]
+    assert all(ax.get_visible() for ax in axes)
+
+
+def one_legend(fig, axes):
+    fig.legend(["line"])
+
+
+def one_title(fig, axes):
+    fig.suptitle("both")
+
+
+def one_chart():
+    fig, ax = figure(width=7.0)
+    return fig, [ax]
+
+
+@pytest.mark.parametrize(
+    ("draw", "change"),
+    [
+        (one_chart, None),
+        (lambda: row_of_charts(width=5.0), None),  # fits as it is
+        (lambda: row_of_charts(sharey=True), None),  # the second has no numbers of its own
+        (lambda: figure(2, 1, width=7.0), None),
+        (row_of_charts, one_legend),
+        (row_of_charts, one_title),
+    ],
+)
+def test_what_charts_share_keeps_them_in_one_piece(draw, change):
+    fig, axes = draw()
+    if change:
+        change(fig, axes)
+    picture = themed(fig, "Lines.")
+    assert picture.svg.count("<svg") == 1
+    assert picture.svg.startswith('<svg fill="currentColor" role="img" aria-label="Lines."')
+
+
+def test_shared_numbers_that_every_chart_shows_cut_nothing_off():
+    fig, axes = row_of_charts(sharey=True)
+    for ax in axes:
+        ax.tick_params(labelleft=True)
+    assert themed(fig, "Lines.").svg.count("<svg") == 2
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "lines"), [(320, 2), (360, 2), (456, 2), (460, 1), (900, 1)])
+def test_charts_stand_below_each_other_where_there_is_no_room(open_page, address_of, width, lines):
+    fig, _ = row_of_charts(width_ratios=(2, 3))
+    shown = themed(fig, "Two lines.")._repr_html_()
+    body = "<meta name=viewport content='width=device-width'><link rel=icon href='data:,'>"
+    text = f"<!doctype html><title>charts</title>{body}<body style='margin:0'>{shown}"
+    page = open_page(address_of(text), width=width)
+    charts = page.locator("svg")
+    first, second = (charts.nth(n).bounding_box() for n in range(2))
+    assert len({first["y"], second["y"]}) == lines
+    row = page.locator(".themed").evaluate("e => [e.scrollWidth, e.clientWidth]")
+    assert row == [width, width]  # nothing scrolls
+    if lines == 1:  # at one scale, and no larger than a fifth more than their inches
+        scales = [box["width"] / box["height"] * 2.6 for box in (first, second)]
+        assert first["height"] == pytest.approx(second["height"], rel=0.01)
+        assert sum(scales) == pytest.approx(7, rel=0.01)
+        assert first["width"] + second["width"] < 1.2 * 7 * 96 + 2
