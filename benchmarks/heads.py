@@ -301,7 +301,8 @@ def lookups(seed: int, n_heads: int) -> dict:
         right = model(ids[5_000:]).argmax(-1) == targets[5_000:]
     parameters = sum(p.numel() for p in model.parameters())
     asked = right[:, max(LOOK_BACK) :]
-    return {"accuracy": asked.double().mean().item(), "parameters": parameters}
+    places = asked.double().mean((0, 1))
+    return {"accuracy": places.mean().item(), "places": places.tolist(), "parameters": parameters}
 
 
 class LookUps(ToyModel):

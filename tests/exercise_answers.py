@@ -566,15 +566,19 @@ CHAPTER_04 = {
             (1 / 3, ("one entry", "entry")),
         ],
     ),
-    "scaling.shifted": (
-        [0, 0.0, 1e-12, tensor(2e-7), [0], np.float64(1e-16)],
+    "scaling.lead_for_half": (
+        [math.log(4095), math.log(4096), 8.32, tensor(8.3175), [np.log(4095)]],
         [
-            (100, "scores"),
-            (1, "together"),
-            (math.exp(100), "e^100"),
-            (0.01, "divided by 100"),
-            (float("nan"), "nan"),
-            (INF, "e^100"),
+            (4095, "its logarithm"),
+            (4096, "its logarithm"),
+            (12, "base 2"),
+            (3.61, "base 10"),
+            (math.log(2), "one other key"),
+            (0, "1/4096"),
+            (0.5, "the lead"),
+            (4.08, "normal scores"),
+            (8.2, "close"),
+            (INF, "inf"),
         ],
     ),
     "scaling.attention_weights": (
@@ -2209,13 +2213,13 @@ CHAPTER_11 = {
     "devices.bytes_sent": (
         [
             lambda size, ranks: 2 * size * (ranks - 1) / ranks,
+            lambda size, ranks: int(2 * (ranks - 1) * (size // ranks)),
             lambda size, ranks: 2 * (size - size / ranks),
             lambda size, ranks: sum(size / ranks for _ in range(2 * (ranks - 1))),
             lambda size, ranks: Fraction(2 * int(size) * (ranks - 1), ranks),
         ],
         [
             (lambda size, ranks: size * (ranks - 1) / ranks, "half"),
-            (lambda size, ranks: 2 * (ranks - 1) * (size // ranks), "drops"),
             (lambda size, ranks: size, "one copy"),
             (lambda size, ranks: 2 * size, "at home"),
             (lambda size, ranks: size * (ranks - 1), "everyone"),

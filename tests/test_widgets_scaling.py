@@ -193,7 +193,7 @@ def drawings(d, mu_q, mu_k, sigma, seed):
 
 
 FACTS = ["mean, predicted", "mean, measured", "variance, predicted", "variance, measured"]
-FACTS += ["variance within a row", "keys in use, of 8", "size of the Jacobian"]
+FACTS += ["within a row, predicted", "keys in use, of 8", "size of the Jacobian"]
 
 
 def expect_setting(page, d=64, mu_q=0.0, mu_k=0.0, sigma=1.0, seed=0):

@@ -110,7 +110,7 @@ def contributions(head_outputs, W_O, ranks):
 
 
 @function(
-    [(24.0, 2), (600.0, 3), (1000.0, 8), (1000.0, 3)],
+    [(24.0, 2), (600.0, 3), (1000.0, 8), (1200.0, 5)],
     mistakes=[
         (lambda n, P: n * (P - 1) / P, "that is half of it: the sums go around, then the results"),
         (lambda n, P: n, "that is one copy: sums go around in pieces, and then the results"),
@@ -122,10 +122,6 @@ def contributions(head_outputs, W_O, ranks):
         (lambda n, P: n * P, "that is what all ranks hold together"),
         (lambda n, P: 2 * (P - 1), "that is how many messages; the question is their bytes"),
         (lambda n, P: n / P, "that is one message; there are 2 (P − 1)"),
-        (
-            lambda n, P: 2 * (P - 1) * (n // P),
-            "a piece is size / ranks: // drops what is left over",
-        ),
     ],
 )
 def bytes_sent(size, ranks):

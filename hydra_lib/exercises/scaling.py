@@ -9,10 +9,10 @@ from hydra_lib.exercises.compare import function, value
 
 __all__ = [
     "attention_weights",
+    "lead_for_half",
     "predicted_variance",
     "progress",
     "right_temperature",
-    "shifted",
     "uniform",
 ]
 
@@ -85,17 +85,20 @@ def uniform():
 
 @value(
     mistakes=[
-        (100, "the scores grow by 100; what happens to e^(s + 100) over its sum?"),
-        (1, "a weight that was small does not become 1: all scores grow together"),
-        (math.exp(100), "e^100 cancels: it is a factor above and below in every weight"),
-        (0.01, "nothing is divided by 100: the shift is added to every score of the row"),
-        (torch.inf, "infinite? e^100 cancels: it is a factor above and below in every weight"),
+        (4095, "that is e^(Δ/τ): the lead is its logarithm"),
+        (4096, "that is about e^(Δ/τ): the lead is its logarithm"),
+        (math.log2(4096), "that is the logarithm to base 2; the weights are powers of e"),
+        (math.log10(4096), "that is the logarithm to base 10; the weights are powers of e"),
+        (math.log(2), "that leads over one other key; there are 4095"),
+        (0, "with no lead it gets 1/4096"),
+        (0.5, "the weight is to be a half; the question is the lead that gives it"),
+        (math.sqrt(2 * math.log(4096)), "√(2 ln n) is where the largest of n normal scores lies"),
     ],
-    within=1e-5,
+    within=0.01,
 )
-def shifted():
-    """Largest change of any weight when all scores of a row grow by 100."""
-    return 0
+def lead_for_half():
+    """Δ/τ at which one key among 4096, the others equal, gets half of the weight."""
+    return math.log(4095)
 
 
 def _cases() -> list[tuple]:

@@ -27,7 +27,7 @@ function render({ model, el: root }) {
   columnHeads(row, "key", LANES.flatMap((name) => [name, "weight"]));
   row.cells.forEach((cells) => [cells[1], cells[3]].forEach((cell) => cell.classList.add("hydra-bar")));
   row.root.classList.add("hydra-frozen");
-  const facts = ["mean, predicted", "mean, measured", "variance, predicted", "variance, measured", "variance within a row",
+  const facts = ["mean, predicted", "mean, measured", "variance, predicted", "variance, measured", "within a row, predicted",
     `keys in use, of ${KEYS}`, "size of the Jacobian"];
   const compared = table("A score, and this row", facts.length, LANES.length, (i) => facts[i]);
   columnHeads(compared, "", LANES);
