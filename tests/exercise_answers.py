@@ -2011,7 +2011,67 @@ CHAPTER_10 = {
             (lambda f, b, p, w: 1.0, "whatever was given"),
         ],
     ),
-    "timing.tile_mask": (
+    "timing.times_as_long": (
+        [
+            lambda a, b: (a / b).median(),
+            lambda a, b: sorted((a / b).tolist())[len(b) // 2],
+            lambda a, b: np.median(a.numpy() / b.numpy()),
+            lambda a, b: (a / b).quantile(0.5),
+            lambda a, b: [sorted(a / b)[len(a) // 2]],
+        ],
+        [
+            (lambda a, b: (b / a).median(), "upside down"),
+            (lambda a, b: a.median() / b.median(), "two medians"),
+            (lambda a, b: b.median() / a.median(), "upside down, and"),
+            (lambda a, b: (a / b).mean(), "mean of the ratios"),
+            (lambda a, b: a.sum() / b.sum(), "two means"),
+            (lambda a, b: min(a) / min(b), "two minima"),
+            (lambda a, b: (a - b).median(), "seconds"),
+            (lambda a, b: a / b, "every round"),
+            (1.5, "function"),
+        ],
+    ),
+}
+
+# --- 11 kernel ----------------------------------------------------------------------------------
+
+CHAPTER_11 = {
+    "kernel.programs": (
+        [
+            lambda B, h, T, block: B * h * math.ceil(T / block),
+            lambda B, h, T, block: B * h * ((T + block - 1) // block),
+            lambda B, h, T, block: B * h * -(-T // block),
+            lambda B, h, T, block: len([0 for _ in range(B * h) for _ in range(0, T, block)]),
+            lambda B, h, T, block: tensor(B * h * len(range(0, T, block))),
+        ],
+        [
+            (lambda B, h, T, block: B * h * T // block, "cross heads"),
+            (lambda B, h, T, block: B * h * (T // block), "last tile"),
+            (lambda B, h, T, block: B * h * T / block, "whole program"),
+            (lambda B, h, T, block: math.ceil(B * h * T / block), "cross heads"),
+            (lambda B, h, T, block: h * math.ceil(T / block), "one sequence"),
+            (lambda B, h, T, block: B * math.ceil(T / block), "one head"),
+            (lambda B, h, T, block: math.ceil(T / block), "one head of one sequence"),
+            (lambda B, h, T, block: B * h, "split into tiles"),
+            (lambda B, h, T, block: B * h * T, "one a query"),
+            (lambda B, h, T, block: B * h * (T // block + 1), "one too many"),
+            (lambda B, h, T, block: B * h * math.ceil(T / block) ** 2, "tile of scores"),
+            (96, "function"),
+        ],
+    ),
+    "kernel.key_reads": (
+        [32, 32.0, 4096 // 128, tensor([32]), np.int64(32)],
+        [
+            (1, "do not share"),
+            (4096, "each query"),
+            (128, "share one read"),
+            (32 * 12, "one head"),
+            (16, "causal mask, about"),
+            (16.5, "the mean under"),
+            (4096 * 128, "divide"),
+        ],
+    ),
+    "kernel.tile_mask": (
         [
             tile_mask,
             tile_by_loop,
@@ -2051,7 +2111,7 @@ CHAPTER_10 = {
             (tile_cut_from_behind, "should not be"),
         ],
     ),
-    "timing.merged": (
+    "kernel.merged": (
         [merged, merged_floats, merged_numpy, merged_by_branch, merged_float32],
         [
             (plainly_merged, "larger"),
@@ -2071,7 +2131,7 @@ CHAPTER_10 = {
     ),
 }
 
-# --- 11 devices ---------------------------------------------------------------------------------
+# --- 12 devices ---------------------------------------------------------------------------------
 
 
 def by_rank(x, W, ranks):
@@ -2157,7 +2217,7 @@ def own_heads(rank, ranks, n_heads):
 
 LINK = 2 * 7 * 1e14 / (4 * 4096 + 2 * 2048) / 1e9
 
-CHAPTER_11 = {
+CHAPTER_12 = {
     "devices.weights_of_rank": (
         [1179648, 4 * 1536**2 / 8, tensor(1179648), [4 * 1536 * 192], np.int64(1179648)],
         [
@@ -2316,4 +2376,5 @@ ANSWERS = {
     **CHAPTER_09,
     **CHAPTER_10,
     **CHAPTER_11,
+    **CHAPTER_12,
 }

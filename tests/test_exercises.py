@@ -17,6 +17,7 @@ from hydra_lib.exercises import (
     check,
     devices,
     heads,
+    kernel,
     learned,
     masking,
     progress,
@@ -34,7 +35,7 @@ from tests.exercise_answers import ANSWERS
 
 MODULES = (
     *(aggregation, masking, softmax, scaling, attention),
-    *(heads, learned, backward, strassen, timing, devices),
+    *(heads, learned, backward, strassen, timing, kernel, devices),
 )
 CHECKS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)

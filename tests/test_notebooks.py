@@ -349,7 +349,7 @@ def test_an_address_that_cannot_be_reached_is_said_with_what_to_do(monkeypatch, 
 @pytest.mark.slow
 def test_the_kernels_chapter_runs_to_its_end_without_triton(tmp_path):
     (tmp_path / "triton.py").write_text("raise ImportError('not on this system')")
-    notebook = nbformat.read(ROOT / "notebooks" / "10_timing.ipynb", as_version=4)
+    notebook = nbformat.read(ROOT / "notebooks" / "11_kernel.ipynb", as_version=4)
     client = NotebookClient(
         notebook,
         timeout=600,

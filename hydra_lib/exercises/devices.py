@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 11."""
+"""Checks of the exercises of chapter 12."""
 
 import torch
 

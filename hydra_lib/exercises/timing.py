@@ -12,10 +12,9 @@ __all__ = [
     "Stream",
     "bytes_moved",
     "least_time",
-    "merged",
     "progress",
     "stopwatch",
-    "tile_mask",
+    "times_as_long",
 ]
 
 
@@ -200,217 +199,38 @@ def least_time(flops, bytes, peak, bandwidth):
     return max(flops / peak, bytes / bandwidth)
 
 
-def _tile(i, j, rows, columns, length):
-    """Row and column numbers of a tile, and which are real."""
-    row = i + torch.arange(rows)[:, None]
-    column = j + torch.arange(columns)
-    return row, column, column < length
-
-
-def _by(rule):
-    return lambda *tile: rule(*_tile(*tile), *tile)
-
-
-@function(
-    [
-        (first_row, first_column, 4, 5, length)
-        for first_row, first_column, length in (
-            *((0, 0, 3), (4, 0, 99), (4, 4, 6), (8, 4, 10)),
-            *((4, 2, 99), (0, 8, 99)),  # the diagonal crosses a tile's side, or lies left of it
-            (8, 8, 6),  # nothing but padding
-        )
-    ],
-    mistakes=[
-        (
-            _by(lambda r, c, real, i, j, *_: c - j <= r - i),
-            "that counts from the tile's own corner; the mask counts in the whole matrix; and "
-            "padding is not masked",
-        ),
-        (
-            _by(lambda r, c, real, i, j, *_: (c - j <= r - i) & real),
-            "that counts from the tile's own corner; the mask counts in the whole matrix",
-        ),
-        (
-            _by(lambda r, c, real, i, j, m, n, T: (c - j <= r - i) & (c - j < T)),
-            "that counts from the tile's own corner; the mask counts in the whole matrix",
-        ),
-        (
-            _by(lambda r, c, real, *_: c + 0 * r <= r),
-            "keys from length on are padding, or not there at all",
-        ),
-        (
-            _by(lambda r, c, real, *_: real & (r == r)),
-            "that masks the padding only: it is not causal",
-        ),
-        (
-            _by(lambda r, c, real, *_: (c < r) & real),
-            "the diagonal is off by one: a position sees itself",
-        ),
-        (
-            _by(lambda r, c, real, i, j, m, n, T: (c <= r) & (c <= T)),
-            "off by one: key number length is padding already",
-        ),
-        (
-            _by(lambda r, c, real, i, j, m, n, T: (c <= r) & (c - j < T)),
-            "length counts in the whole matrix: add first_column before you compare with it",
-        ),
-        (
-            _by(lambda r, c, real, i, j, *_: (c - j <= r) & real),
-            "first_column is missing in the causal part: the tile starts there",
-        ),
-        (
-            _by(lambda r, c, real, i, j, *_: (c <= r - i) & real),
-            "first_row is missing in the causal part: the tile starts there",
-        ),
-        (
-            _by(lambda r, c, real, i, j, *_: (c - j + i <= r - i + j) & real),
-            "first_row and first_column are swapped",
-        ),
-        (_by(lambda r, c, real, *_: (c >= r) & real), "the wrong triangle: it looks ahead"),
-        (_by(lambda r, c, real, *_: (c > r) & real), "the wrong triangle: it looks ahead"),
-        (
-            _by(lambda r, c, real, *_: (c <= r) | real),
-            "with | either condition is enough; both must hold: &",
-        ),
-        (
-            _by(lambda r, c, real, i, j, m, n, T: (c <= r) & (r < T)),
-            "length belongs to the keys, the columns: here the queries are cut",
-        ),
-    ],
-)
-def tile_mask(first_row, first_column, rows, columns, length):
-    """The causal mask of a tile of scores; keys from ``length`` on are padding."""
-    row, column, real = _tile(first_row, first_column, rows, columns, length)
-    return (column <= row) & real
-
-
-def _two_tiles() -> list[tuple]:
-    generator = torch.Generator().manual_seed(10)
-    cases = []
-    for both, second in ((0.0, 0.0), (0.0, 9.0), (0.0, -9.0), (800.0, 0.0), (-800.0, 0.0)):
-        s = both + torch.randn(2, 6, generator=generator, dtype=torch.float64)
-        s[1] += second
-        v = torch.randn(2, 6, 3, generator=generator, dtype=torch.float64)
-        p = (s - s.amax(1, keepdim=True)).exp()
-        parts = zip(s.amax(1), p.sum(1), (p[..., None] * v).sum(1), strict=True)
-        cases.append(tuple(x for part in parts for x in part))
-    return cases
-
-
-def _three_parts(result) -> torch.Tensor:
-    """(m, l, o) one after the other."""
-    if not isinstance(result, list | tuple) or len(result) != 3:
-        raise Wrong("expected three things, m, l and o")
-    return torch.cat([numbers(part).reshape(-1) for part in result])
-
-
-def _joined(new_m, fade_l=True, fade_o=True):
-    """Merge with another maximum, or with a fading forgotten."""
-
-    def answer(m1, l1, o1, m2, l2, o2):
-        m = new_m(m1, m2)
-        f1, f2 = torch.exp(m1 - m), torch.exp(m2 - m)
-        l = f1 * l1 + f2 * l2 if fade_l else l1 + l2
-        return m, l, f1 * o1 + f2 * o2 if fade_o else o1 + o2
-
-    return answer
-
-
-def _divided(m1, l1, o1, m2, l2, o2):
-    m, l, o = merged_parts(m1, l1, o1, m2, l2, o2)
-    return m, l, o / l
-
-
-def _upside_down(m1, l1, o1, m2, l2, o2):
-    m = max(m1, m2)
-    f1, f2 = torch.exp(m - m1), torch.exp(m - m2)
-    return m, f1 * l1 + f2 * l2, f1 * o1 + f2 * o2
-
-
-def _crossed(m1, l1, o1, m2, l2, o2):
-    m = max(m1, m2)
-    f1, f2 = torch.exp(m2 - m), torch.exp(m1 - m)
-    return m, f1 * l1 + f2 * l2, f1 * o1 + f2 * o2
-
-
-def _linear(m1, l1, o1, m2, l2, o2):
-    m = max(m1, m2)
-    return m, (m1 - m) * l1 + (m2 - m) * l2, (m1 - m) * o1 + (m2 - m) * o2
-
-
-def _by_itself(m1, l1, o1, m2, l2, o2):
-    f1, f2, m = m1.exp(), m2.exp(), max(m1, m2)
-    return m, (f1 * l1 + f2 * l2) / m.exp(), (f1 * o1 + f2 * o2) / m.exp()
-
-
-def _averaged(m1, l1, o1, m2, l2, o2):
-    m, l, _ = merged_parts(m1, l1, o1, m2, l2, o2)
-    return m, l, (o1 / l1 + o2 / l2) / 2
-
-
-def _larger_tile(m1, l1, o1, m2, l2, o2):
-    return (m1, l1, o1) if m1 > m2 else (m2, l2, o2)
-
-
-def _always(position: int):
-    def answer(m1, l1, o1, m2, l2, o2):
-        """Fades one tile only."""
-        m = max(m1, m2)
-        f = [torch.exp(m1 - m), torch.exp(m2 - m)]
-        f[position] = 1.0
-        return m, f[0] * l1 + f[1] * l2, f[0] * o1 + f[1] * o2
-
-    return answer
-
-
-merged_parts = _joined(max)
+def _rounds() -> list[tuple]:
+    # In each case another number of rounds, and some that something else slowed.
+    first = ([2.0, 9.0, 4.0, 30.0, 3.0], [1.0, 1.5, 40.0, 2.0, 8.0, 1.2, 1.1])
+    second = ([1.0, 3.0, 8.0, 20.0, 2.5], [3.0, 3.0, 50.0, 9.0, 12.0, 4.0, 6.0])
+    return [
+        tuple(torch.tensor(times, dtype=torch.float64) for times in case)
+        for case in zip(first, second, strict=True)
+    ]
 
 
 @function(
-    _two_tiles(),
+    _rounds(),
     mistakes=[
+        (lambda a, b: (b / a).median(), "upside down: how many times as long the first takes"),
         (
-            _joined(max, False, False),
-            "the sums were made with different maxima: bring both to the larger one first",
-        ),
-        (_by_itself, "e^m itself overflows where m is large: e^(m − the larger one) does not"),
-        (_joined(max, True, False), "o was not brought to the larger maximum, only l was"),
-        (_joined(max, False, True), "l was not brought to the larger maximum, only o was"),
-        (_joined(min), "with the smaller maximum exp can overflow: take the larger"),
-        (
-            _joined(lambda m1, m2: m1 + m2),
-            "the maximum of both tiles is the larger of the two, not the sum",
+            lambda a, b: a.median() / b.median(),
+            "the ratio of two medians: these come from different rounds; take the ratio first",
         ),
         (
-            _joined(lambda m1, m2: (m1 + m2) / 2),
-            "the maximum of both tiles is the larger of the two, not the mean",
+            lambda a, b: b.median() / a.median(),
+            "upside down, and the ratio of two medians: take the ratio of each round first",
         ),
         (
-            _joined(lambda m1, m2: max(m1, m2, torch.zeros_like(m1))),
-            "the scores of both tiles may be far below 0: take the larger maximum, whatever it is",
+            lambda a, b: (a / b).mean(),
+            "the mean of the ratios: one round that was disturbed moves it; take the median",
         ),
-        (_joined(lambda m1, m2: m1), "the first tile's maximum is kept: take the larger"),
-        (_joined(lambda m1, m2: m2), "the second tile's maximum is kept: take the larger"),
-        (_upside_down, "the sign in the exponent: exp(old maximum − new one) is at most 1"),
-        (_crossed, "crossed over: each tile fades by its own maximum"),
-        (_linear, "the exp is missing: a sum fades by exp(old maximum − new one)"),
-        (_divided, "o was divided by l: that comes once, at the very end"),
-        (_averaged, "o is a sum, not a mean: fade both and add"),
-        (
-            lambda *parts: (parts[0] + parts[3], *merged_parts(*parts)[1:]),
-            "the maximum of both tiles is the larger of the two, not the sum",
-        ),
-        (lambda *parts: parts[:3], "that is the first tile; the other tile is lost"),
-        (lambda *parts: parts[3:], "that is the second tile; the other tile is lost"),
-        (_larger_tile, "the other tile is lost: fade both and add"),
-        (_always(0), "only the second tile fades; the first may be the one to fade"),
-        (_always(1), "only the first tile fades; the second may be the one to fade"),
+        (lambda a, b: a.mean() / b.mean(), "the ratio of two means: one slow round decides both"),
+        (lambda a, b: a.min() / b.min(), "the ratio of two minima, of different rounds"),
+        (lambda a, b: (a - b).median(), "a difference in seconds: the question is how many times"),
+        (lambda a, b: a / b, "a ratio for every round: which one number stands for all?"),
     ],
-    read=_three_parts,
 )
-def merged(m1, l1, o1, m2, l2, o2):
-    """(m, l, o) of both tiles of keys together.
-
-    m is the largest score, l the sum of exp(s − m), o the sum of exp(s − m) times the values.
-    """
-    return merged_parts(m1, l1, o1, m2, l2, o2)
+def times_as_long(first, second):
+    """The median over the rounds of first / second."""
+    return (first / second).median()

@@ -1,4 +1,4 @@
-"""What chapter 11 runs on several ranks, and a script to start it with.
+"""What chapter 12 runs on several ranks, and a script to start it with.
 
 ``torchrun --nproc-per-node 2 -m hydra_lib.parallel.demo`` on a laptop; on a machine with as many
 GPUs the same command uses NCCL. Each function takes a mesh, runs on every rank, and compares with
