@@ -18,8 +18,9 @@ export function around([x, y], half) {
   const near = [0, 0.3, 0.65, 1.4].flatMap((up) => [0, beside / 2, beside].flatMap((right) =>
     [[right, up], [-right, up], [right, -up], [-right, -up]]))
     .sort((a, b) => Math.hypot(...a) - Math.hypot(...b))
-    .map(([right, up]) => [Math.min(Math.max(x + right, half + 0.15 - REACH), REACH - half - 0.15), y + up]);
-  const spots = [Number.isFinite(beyond) ? [x * (1 + beyond), y * (1 + beyond)] : [beside, 0], ...near];
+    .map(([right, up]) => [x + right, y + up]);
+  const spots = [Number.isFinite(beyond) ? [x * (1 + beyond), y * (1 + beyond)] : [beside, 0], ...near]
+    .map(([a, b]) => [Math.min(Math.max(a, half + 0.15 - REACH), REACH - half - 0.15), b]);
   return spots.filter((spot) => inside(spot, half)
     && (Math.abs(spot[0] - x) >= half || Math.abs(spot[1] - y) >= 0.5));
 }

@@ -92,8 +92,8 @@ export function featurePlane({ caption, features, words, values, turn, pick }) {
     });
     place(names[first[shown]], places[shown], true);
     if (chosen !== null) place(turned[chosen].name, tips[chosen], true);
-    names.forEach((name, j) => j !== first[shown] && place(name, places[j]));
     turned.forEach(({ name }, f) => f !== chosen && place(name, tips[f]));
+    names.forEach((name, j) => j !== first[shown] && place(name, places[j]));
   }
   return { root: el("div", {}, el("p", { class: "hydra-note" }, caption), picture), draw };
 }
