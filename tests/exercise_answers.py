@@ -6,6 +6,7 @@ lists, float32, library calls.
 """
 
 import math
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -201,7 +202,7 @@ def inside(d):
     return d[:, None] == d
 
 
-def masked_by_loop(s, m):
+def masked_by_loop_unguarded(s, m):
     out = torch.zeros_like(s)
     for i in range(len(s)):
         allowed = s[i][m[i]]
@@ -209,10 +210,18 @@ def masked_by_loop(s, m):
     return out
 
 
+def masked_by_loop(s, m):
+    out = torch.zeros_like(s)
+    for i in range(len(s)):
+        if m[i].any():
+            out[i, m[i]] = soft(s[i][m[i]])
+    return out
+
+
 def masked_numpy(s, m):
     s = np.where(m, s, -np.inf)
     e = np.exp(s - s.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
+    return np.nan_to_num(e / e.sum(-1, keepdims=True))
 
 
 CHAPTER_02 = {
@@ -279,15 +288,14 @@ CHAPTER_02 = {
     "masking.masked_weights": (
         [
             lambda s, m: hydra.probabilities(hydra.apply_mask(s, m)),
-            lambda s, m: soft(s.masked_fill(~m, -INF)),
-            lambda s, m: soft(torch.where(m, s, float("-inf"))),
             masked_by_loop,
             masked_numpy,
-            lambda s, m: soft(s + zeros(s.shape).masked_fill(~m, -INF)),
-            lambda s, m: soft(s) * m / (soft(s) * m).sum(-1, keepdim=True),
-            lambda s, m: soft(torch.where(m, s, -ones(1) * INF)),
-            lambda s, m: s.exp() * m / (s.exp() * m).sum(-1, keepdim=True),
-            lambda s, m: soft(s.masked_fill(~m, -INF)).nan_to_num(),
+            lambda s, m: soft(torch.where(m, s, float("-inf"))).nan_to_num(),
+            lambda s, m: soft(s + zeros(s.shape).masked_fill(~m, -INF)).nan_to_num(),
+            lambda s, m: (soft(s) * m / (soft(s) * m).sum(-1, keepdim=True)).nan_to_num()[None],
+            lambda s, m: s.exp() * m / (s.exp() * m).sum(-1, keepdim=True).clamp(min=1e-30),
+            lambda s, m: soft(s.masked_fill(~m, -1e9)) * m,
+            lambda s, m: soft(s.masked_fill_(~m, -INF)).nan_to_num(),
         ],
         [
             (lambda s, m: soft(s) * m, "sum to 1"),
@@ -297,11 +305,11 @@ CHAPTER_02 = {
             (lambda s, m: soft(torch.where(m, s, 0)), "zero for −∞"),
             (lambda s, m: soft(s.masked_fill(m, -INF)), "inverted"),
             (lambda s, m: hydra.probabilities(s.masked_fill(m, -INF)), "inverted"),
-            (lambda s, m: soft(s.masked_fill(~m, -1e9)), ("large negative", "near -1e+09")),
+            (lambda s, m: soft(s.masked_fill(~m, -1e9)), "large negative"),
             (lambda s, m: soft(s.masked_fill(~m, -25)), "not zero"),
             (lambda s, m: soft(s.masked_fill(~m, torch.finfo(s.dtype).min)), "large negative"),
             (lambda s, m: soft(s.masked_fill(~m, -10)), "small number"),
-            (lambda s, m: soft(s.masked_fill(~m, -1e4)), ("large negative", "near -1e+09")),
+            (lambda s, m: soft(s.masked_fill(~m, -1e4)), "large negative"),
             (lambda s, m: soft(s.masked_fill(~m, -INF), 0), ("axis", "columns")),
             (lambda s, m: soft(s), "nothing is masked"),
             (lambda s, m: s.masked_fill(~m, -INF), "softmax is missing"),
@@ -317,6 +325,15 @@ CHAPTER_02 = {
             (lambda s, m: soft(s.masked_fill(~m, 0)) * m, "zero for −∞"),
             (lambda s, m: soft(s.masked_fill(~m.T, -INF)), "transpose"),
             (lambda s, m: torch.where(m, soft(s), 0.0), "sum to 1"),
+            (lambda s, m: soft(s.masked_fill(~m, -INF)), "here it is NaN"),
+            (lambda s, m: soft(torch.where(m, s, -ones(1) * INF)), "here it is NaN"),
+            (lambda s, m: s.exp() * m / (s.exp() * m).sum(-1, keepdim=True), "here it is NaN"),
+            (lambda s, m: soft(s.masked_fill(~m, -INF)).nan_to_num(1.0), "here it is [1.0"),
+            (masked_by_loop_unguarded, "nothing to see gets zero weights; with one, your code"),
+            (
+                lambda s, m: soft(s.masked_fill(~m, -INF)) if m.any(-1).all() else zeros(s.shape),
+                "rows beside it keep theirs",
+            ),
         ],
     ),
     "masking.gradient_pairs": (
@@ -578,6 +595,9 @@ CHAPTER_04 = {
             (0.5, "the lead"),
             (4.08, "normal scores"),
             (8.2, "close"),
+            (7.62, "half of the keys"),
+            (math.log(2047), "half of the keys"),
+            (-8.318, "the sign"),
             (INF, "inf"),
         ],
     ),
@@ -873,6 +893,10 @@ CHAPTER_06 = {
             ([1, 2, 3, 4, 6, 8, 9, 12, 12], "twice"),
             (tensor(8), "a list of numbers, got one"),
             ([1, 2, None], "expected numbers"),
+            ([1, 2, 2.5], "2.5 is not a whole number"),
+            ([72 % n == 0 for n in range(1, 17)], "True and False"),
+            (72 % arange(1, 17) == 0, "True and False"),
+            ([], "missing"),
             ([(1, 72), (2, 36)], "72 is not between 1 and 16"),
             (np.where(72 % np.arange(1, 17) == 0), ("0 is not between", "remainder")),
         ],
@@ -1088,6 +1112,7 @@ CHAPTER_06 = {
             (1536**2, "all heads"),
             (2 * 1536 * 64, "two matrices"),
             (3 * 64, ("width", "vector")),
+            (294913, "294913 is not right"),
         ],
     ),
     "heads.last_rows": (
@@ -1489,6 +1514,7 @@ CHAPTER_08 = {
             (7 * PRODUCT / 12, "one head"),
             (8 * PRODUCT, "too many"),
             (3 * PRODUCT, ("missing", "products")),
+            (7 * PRODUCT + 1, "11274289153 is not right"),
         ],
     ),
     "backward.saved_numbers": (
@@ -1498,7 +1524,7 @@ CHAPTER_08 = {
             (2500.5, "T²"),
             (12 * 5000, "cancel"),
             (5000**2, "log Z"),
-            (1 / 5000, "upside down"),
+            (1 / 5000, "how many times as many"),
             (64, "head dimension"),
             (78.125, ("head dimension", "root")),
             (5000 / 12, "cancel"),
@@ -1624,6 +1650,7 @@ CHAPTER_09 = {
             (7 * 512**3, "one level"),
             (7**16 * 64**3, "four levels"),
             (7 * 4 * 64**3, "7⁴"),
+            (629407743, "629407743 is not right"),
         ],
     ),
     "strassen.crossover": (
@@ -1768,6 +1795,14 @@ def stops_too_early(stream):
     return end - start
 
 
+def by_another_clock(stream):
+    stream.synchronize()
+    start = time.perf_counter()
+    stream.launch()
+    stream.synchronize()
+    return time.perf_counter() - start
+
+
 def starts_too_late(stream):
     stream.synchronize()
     stream.launch()
@@ -1826,7 +1861,7 @@ def tile_by_loop(first_row, first_column, rows, columns, length):
 
 
 def tile_cut_out(i, j, m, n, length):
-    whole = hydra.causal_mask(64)
+    whole = hydra.causal_mask(max(i + m, j + n))
     whole[:, length:] = False
     return whole[i : i + m, j : j + n]
 
@@ -1933,6 +1968,10 @@ def merged_added_maxima(m1, l1, o1, m2, l2, o2):
     return m1 + m2, *merged(m1, l1, o1, m2, l2, o2)[1:]
 
 
+def plus(parts, others):
+    return tuple(part + other for part, other in zip(parts, others, strict=True))
+
+
 def merged_larger(m1, l1, o1, m2, l2, o2):
     return (m1, l1, o1) if m1 > m2 else (m2, l2, o2)
 
@@ -1963,13 +2002,22 @@ CHAPTER_10 = {
             (in_milliseconds, "unit"),
             (starts_too_late, "launched before the clock started"),
             (never_launched, "nothing was launched"),
+            (by_another_clock, "at stream.clock()"),
             (timed_without_return, "return"),
             (0.003, "function"),
             (lambda stream: float("nan"), "nothing was launched"),
         ],
     ),
     "timing.bytes_moved": (
-        [8 * ARRAY, 50331648, float(8 * ARRAY), tensor(8 * ARRAY), 4 * 2 * ARRAY, [8 * ARRAY]],
+        [
+            8 * ARRAY,
+            50331648,
+            float(8 * ARRAY),
+            2**25.584962500721156,
+            tensor(8 * ARRAY),
+            4 * 2 * ARRAY,
+            [8 * ARRAY],
+        ],
         [
             (4 * ARRAY, "four arrays move"),
             (6 * ARRAY, "output"),
@@ -1981,6 +2029,7 @@ CHAPTER_10 = {
             (8 * ARRAY / 12, "one head"),
             (64 * ARRAY, "bits"),
             (4 * WEIGHTS, "fused kernel never writes"),
+            (50331647, "50331647 is not right"),
         ],
     ),
     "timing.least_time": (
@@ -2028,6 +2077,15 @@ CHAPTER_10 = {
             (lambda a, b: min(a) / min(b), "two minima"),
             (lambda a, b: (a - b).median(), "seconds"),
             (lambda a, b: a / b, "every round"),
+            (lambda a, b: (a / b)[a.tolist().index(a.median())], "round of median time"),
+            (lambda a, b: (a[b == b.median()] / b.median())[0], "round of median time"),
+            (
+                lambda a, b: sorted(zip(a + b, a / b, strict=True))[len(a) // 2][1],
+                "round of median time",
+            ),
+            (lambda a, b: ((a - b) / b).median(), "1 more"),
+            (lambda a, b: round(float((a / b).median()), 2), "all its digits"),
+            (lambda a, b: float(f"{(a / b).median():.2g}"), "all its digits"),
             (1.5, "function"),
         ],
     ),
@@ -2056,6 +2114,8 @@ CHAPTER_11 = {
             (lambda B, h, T, block: B * h * T, "one a query"),
             (lambda B, h, T, block: B * h * (T // block + 1), "one too many"),
             (lambda B, h, T, block: B * h * math.ceil(T / block) ** 2, "tile of scores"),
+            (lambda B, h, T, block: B * h * round(T / block + 0.5), "is not right"),
+            (lambda B, h, T, block: B * h * int(T / block + 0.99), "is not right"),
             (96, "function"),
         ],
     ),
@@ -2068,6 +2128,7 @@ CHAPTER_11 = {
             (32 * 12, "one head"),
             (16, "causal mask, about"),
             (16.5, "the mean under"),
+            (131072, "all 4096 keys"),
             (4096 * 128, "divide"),
         ],
     ),
@@ -2081,7 +2142,7 @@ CHAPTER_11 = {
             lambda i, j, m, n, T: ones(m, n).tril(i - j).bool() & (arange(j, j + n) < T),
         ],
         [
-            (lambda i, j, m, n, T: hydra.causal_mask(5)[:m, :n], "own"),
+            (lambda i, j, m, n, T: hydra.causal_mask(max(m, n))[:m, :n], "own"),
             (lambda i, j, m, n, T: arange(n) <= arange(m)[:, None], "own"),
             (tile(own, own, lambda r, c, T, _: (c <= r) & (c < T)), "own"),
             (tile(first, second, lambda r, c, T, _: c <= r), "padding"),
@@ -2109,6 +2170,16 @@ CHAPTER_11 = {
                 "should not be",
             ),
             (tile_cut_from_behind, "should not be"),
+            (lambda *t: zeros(t[2:4]).masked_fill(~tile_mask(*t), -INF), "a mask to add"),
+            (lambda i, j, m, n, T: tile_mask(i, j, 4, 5, T), "for first_row = 4"),
+            (lambda i, j, m, n, T: tile_mask(i, j, 4, n, T), "for first_row = 4"),
+            (lambda i, j, m, n, T: tile_mask(i, j, m, 5, T), "for first_row = 4"),
+            (
+                lambda i, j, m, n, T: (
+                    hydra.causal_mask(64)[i : i + m, j : j + n] & (arange(j, j + n) < T)
+                ),
+                ("your code raised", "shape"),
+            ),
         ],
     ),
     "kernel.merged": (
@@ -2125,8 +2196,19 @@ CHAPTER_11 = {
             (merged_larger, "lost"),
             (lambda *parts: parts[:3], ("lost", "second tile")),
             (lambda *parts: merged(*parts)[2], "three"),
-            (lambda *parts: merged(*parts)[::-1], "the right numbers, in another order"),
-            (lambda m1, l1, o1, m2, l2, o2: (m1, l1, o1, m2), "three"),
+            (lambda *parts: merged(*parts)[::-1], "m should be one number, got shape (3,)"),
+            (lambda m1, l1, o1, m2, l2, o2: (m1, l1, o1, m2), "m, l, o gives them, got 4"),
+            (
+                lambda *parts: (part for part in merged(*parts)),
+                "m, l, o gives them, got a generator",
+            ),
+            (lambda *parts: (*merged(*parts)[:2], merged(*parts)[2][:2]), "o should be a vector"),
+            (
+                lambda *parts: plus(merged(*parts), (0, zeros(2), 0)),
+                "l should be one number, got shape (2,)",
+            ),
+            (lambda *parts: plus(merged(*parts), (0, 1, 0)), ": l is 3.054, and"),
+            (lambda *parts: plus(merged(*parts), (0, 0, eye(3)[2])), ": o[2] is 1.351, and"),
         ],
     ),
 }
@@ -2229,6 +2311,7 @@ CHAPTER_12 = {
             (4 * 192 * 192, "one side"),
             (1536**2, "one whole matrix"),
             ("1179648", "text"),
+            (1179647.5, "1179647.5 is not right"),
         ],
     ),
     "devices.contributions": (
@@ -2273,10 +2356,12 @@ CHAPTER_12 = {
     "devices.bytes_sent": (
         [
             lambda size, ranks: 2 * size * (ranks - 1) / ranks,
-            lambda size, ranks: int(2 * (ranks - 1) * (size // ranks)),
+            lambda size, ranks: 2 * (ranks - 1) * (size // ranks),
             lambda size, ranks: 2 * (size - size / ranks),
             lambda size, ranks: sum(size / ranks for _ in range(2 * (ranks - 1))),
-            lambda size, ranks: Fraction(2 * int(size) * (ranks - 1), ranks),
+            lambda size, ranks: Fraction(2 * size * (ranks - 1), ranks),
+            lambda size, ranks: 2 * (ranks - 1) * len(range(0, size, ranks)),
+            lambda size, ranks: 2 * len(bytes(size)[size // ranks :]),
         ],
         [
             (lambda size, ranks: size * (ranks - 1) / ranks, "half"),
@@ -2350,6 +2435,11 @@ CHAPTER_12 = {
             (lambda r, P, h, n: list(range(n)), "all of them"),
             (lambda r, P, h, n: (own_heads(r, P, h) // n).unique(), "n_heads / n_kv"),
             (lambda r, P, h, n: [r], "that is the rank"),
+            (lambda r, P, h, n: [i + 1 for i in kv_by_loop(r, P, h, n)], "from 0"),
+            (lambda r, P, h, n: set(kv_by_loop(r, P, h, n)), "in order, got a set"),
+            (lambda r, P, h, n: iter(kv_by_loop(r, P, h, n)), "in order, got a list_iterator"),
+            (lambda r, P, h, n: (i for i in kv_by_loop(r, P, h, n)), "in order, got a generator"),
+            (lambda r, P, h, n: dict.fromkeys(kv_by_loop(r, P, h, n)), "in order, got a dict"),
             (
                 lambda r, P, h, n: sorted({kv_by_loop(r, P, h, n)[0], kv_by_loop(r, P, h, n)[-1]}),
                 "between",

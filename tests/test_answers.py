@@ -1,6 +1,7 @@
 """Questions answered in the page: Python's verdicts, in its words, by pointer and by keyboard."""
 
 import json
+import math
 import random
 import re
 
@@ -67,10 +68,13 @@ def test_the_page_judges_as_python_does(name):
 def test_the_page_judges_as_python_does_around_every_tolerance(name):
     facts = ASKED[name].facts
     known = [facts["right"], *(point for point, _ in facts["mistakes"])]
-    within = facts["within"] or 1e-5 * max(map(abs, facts["right"]))
+    within = facts["tolerance"] or 1e-5 * max(map(abs, facts["right"]))
     # Crooked shares: where a fifth digit is a 5 alone, the two round it to different sides.
     shares = (-25.37, -18.91, -1.0137, -0.9871, 0.4973, 0.9871, 1.0137, 18.91, 25.37)
     cases = [[x + share * within for x in point] for point in known for share in shares]
+    if facts["within"] is None:
+        cases += [[(1 + share * 1e-5) * x for x in point] for point in known for share in shares]
+    cases += [[x] * len(facts["right"]) for x in (math.inf, -math.inf, math.nan)]
     said = judged(name, [[repr(x) for x in case] for case in cases])
     for case, page in zip(cases, said, strict=True):
         found = CHECKS[name](case if len(case) > 1 else case[0])
@@ -102,7 +106,8 @@ def arithmetic(texts):
 
 
 def refusal(text):
-    return f"expected numbers, got the text '{text}': write 0.8, 4/5, 7^4 or sqrt(2)"
+    shown = "0.8, 4/5, 7^4, sqrt(2), 2*e or 2*ln(10)"
+    return f"expected numbers, got the text '{text}': write {shown}"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +147,11 @@ def refusal(text):
         ("Sqrt(7 + 2)^2", 9),
         ("exp(0)/ln(e)", 1),
         ("1/e * e", 1),
+        ("e/(2*e+1) * (2*e+1)/e", 1),
+        ("-2e-1", -0.2),
+        ("2e+1", 20),
+        ("3 * 2e1", 60),
+        ("2 * 5.033e+07", 100660000),
     ],
 )
 def test_what_can_be_typed(text, value):
@@ -171,11 +181,25 @@ def test_what_can_be_typed(text, value):
         "ln 10",
         "sin(0)",
         "2e",
+        "e/(2e + 1)",
+        "2ln(10)",
         "68 GB/s",
     ],
 )
 def test_what_is_no_number_is_said(text):
     assert arithmetic([text]) == [refusal(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "or_so"),
+    [
+        ("e/(2e+1)", "2e+1", "2*e+1 or 2*10^1"),
+        ("3 * 1.5E-3", "1.5E-3", "1.5*e-3 or 1.5*10^-3"),
+        ("-.2e-1 + 0", ".2e-1", ".2*e-1 or .2*10^-1"),
+    ],
+)
+def test_what_could_be_a_power_of_ten_or_e_is_said(text, read, or_so):
+    assert arithmetic([text]) == [f"{read} can be read in two ways: write {or_so}"]
 
 
 # --- in the built page --------------------------------------------------------------------------

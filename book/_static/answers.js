@@ -2,6 +2,7 @@
 // kernel, by the same facts and in the same words. No DOM here; answers_form.js shows it.
 // oxlint-disable-next-line no-unused-vars -- answers_form.js uses it
 const answers = (() => {
+  const POWER_OR_E = /^[\d.]+e[+-]\d$/i; // 2e-1; Python prints two digits, 2e-01
   const TOKEN = /[1-9]\d{0,2}(?:,\d{3})+(?![\d,])|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?|[a-z]+|\*\*|\S/gi;
   const CONSTANTS = { e: Math.E, inf: Infinity, nan: NaN };
   const FUNCTIONS = { exp: Math.exp, ln: Math.log, log: Math.log, sqrt: Math.sqrt, "√": Math.sqrt };
@@ -14,8 +15,13 @@ const answers = (() => {
       .replace(/(?<![\d.,_^])[1-9]\d{0,2}(?:\s\d{3})+(?!\d)/g, (grouped) => grouped.replace(/\s/g, ""));
     const tokens = plain.match(TOKEN) ?? [];
     const refuse = () => {
-      throw new Error(`expected numbers, got the text '${text.trim()}': write 0.8, 4/5, 7^4 or sqrt(2)`);
+      throw new Error(`expected numbers, got the text '${text.trim()}': write 0.8, 4/5, 7^4, sqrt(2), 2*e or 2*ln(10)`);
     };
+    const twofold = tokens.length > (/^[+-]/.test(tokens[0]) ? 2 : 1) && tokens.find((token) => POWER_OR_E.test(token));
+    if (twofold) {
+      const [factor, rest] = twofold.split(/e/i);
+      throw new Error(`${twofold} can be read in two ways: write ${factor}*e${rest} or ${factor}*10^${Number(rest)}`);
+    }
     const take = (...wanted) => (wanted.includes(tokens[0]) ? tokens.shift() : undefined);
     function sum() {
       let x = product();
@@ -56,9 +62,9 @@ const answers = (() => {
     return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
   }
 
-  /** A number in four digits, or in ten where four would show the other one. */
+  /** A number in four digits, or in ten or fifteen where fewer would show the other one. */
   function toldApart(x, other) {
-    return general(x, general(x, 4) === general(other, 4) ? 10 : 4);
+    return general(x, [4, 10].find((digits) => general(x, digits) !== general(other, digits)) ?? 15);
   }
 
   /** What differs, in words; null where nothing does. */
@@ -73,7 +79,8 @@ const answers = (() => {
 
   /** Whether it is the right answer, rounded to `fewest` digits or more. */
   function rounded(got, expected, fewest) {
-    const near = (x, y) => Math.abs(x - y) <= 1e-6 * Math.max(Math.abs(x), Math.abs(y));
+    const near = (x, y) =>
+      x === y || (Number.isFinite(x - y) && Math.abs(x - y) <= 1e-9 * Math.max(Math.abs(x), Math.abs(y)));
     const digits = [1, 2, 3, 4, 5, 6, 7, 8].slice(fewest - 1);
     return digits.some((d) => got.every((x, i) => near(x, Number(expected[i].toPrecision(d)))));
   }
@@ -90,8 +97,8 @@ const answers = (() => {
   function judged(facts, got) {
     if (facts.options) return chosen(facts, got);
     const expected = facts.right.map(Number); // JSON knows no infinity: it comes as a text
-    const { within } = facts;
-    const wrong = difference(got, expected, within);
+    const { tolerance, within } = facts;
+    const wrong = difference(got, expected, tolerance);
     if (wrong === null) return { right: true, says: "Right." };
     // No number but a small one is near to a small one.
     const near = (m) => within && Math.min(within, 0.02 * Math.max(...m.map(Math.abs)));

@@ -263,11 +263,11 @@ def flops():
         (12 * 5000, "both have as many heads: their number cancels"),
         (5000 / 12, "both have as many heads: their number cancels"),
         (5000**2, "that is how many weights there are; log Z is T numbers, not one"),
-        (1 / 5000, "upside down: how many times fewer"),
+        (1 / 5000, "upside down: how many times as many do the weights take"),
         (64, "the head dimension has no part in it: (T, T) against (T,)"),
         (5000 / 64, "the head dimension has no part in it: (T, T) against (T,)"),
     ]
 )
 def saved_numbers():
-    """How many times fewer numbers log Z is than the weights, 12 heads, T = 5000."""
+    """How many times as many numbers the weights are as log Z, 12 heads, T = 5000."""
     return 5000

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 
 from hydra_lib.exercises.differences import difference, pattern, rounded, text
-from hydra_lib.exercises.reader import Wrong, kind, numbers, require_function
+from hydra_lib.exercises.reader import Wrong, boolean, kind, numbers, require_function
 from hydra_lib.exercises.tried import Tried, copies, in_some_form
 from hydra_lib.exercises.verdict import Verdict, check
 
@@ -23,16 +23,22 @@ __all__ = ["choice", "function", "value"]
 
 CLOSE = "close, but not close enough"
 DIGITS = f"{CLOSE}: take more digits"
+COUNT = 5e-5  # a count may carry what float arithmetic leaves, and is otherwise exact
 
 
 def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = None):
-    """Make ``right()``, a number or several, into a check of values; see :func:`difference`."""
+    """Make ``right()``, a number or several, into a check of values; see :func:`difference`.
+
+    A whole number, where nothing is said about ``within``, is a count.
+    """
 
     def decorate(right):
+        tolerance = COUNT if within is None and isinstance(right(), int) else within
+
         @functools.wraps(right)
         def test(answer) -> None:
             got, expected = numbers(answer), numbers(right())
-            wrong = difference(got, expected, within)
+            wrong = difference(got, expected, tolerance)
             if wrong is None:
                 return
             for mistake, sentence in mistakes:
@@ -47,6 +53,7 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
         test.mistakes = mistakes  # tests see to it that each is reached
         test.facts = {
             "right": numbers(right()).flatten().tolist(),
+            "tolerance": tolerance,
             "within": within,
             "close": CLOSE,
             "digits": DIGITS,
@@ -75,7 +82,10 @@ def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes:
         def test(answer) -> str | None:
             if callable(answer) or not isinstance(answer, Iterable) or isinstance(answer, str):
                 return f"expected a list of numbers, got {kind(answer)}"
-            given = numbers(answer if hasattr(answer, "shape") else list(answer))
+            listed = answer if hasattr(answer, "shape") else list(answer)
+            if boolean(listed):
+                return "those are True and False: list the numbers that are right"
+            given = numbers(listed)
             if not given.ndim:
                 return "expected a list of numbers, got a single number"
             got = given.flatten().tolist()
@@ -83,6 +93,8 @@ def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes:
                 if sorted(got) == sorted(mistake):
                     return sentence
             for n in got:
+                if n % 1:
+                    return f"{n:g} is not a whole number"
                 if n not in options:
                     return f"{n:g} is not between {options[0]} and {options[-1]}"
                 if n in refused:
@@ -102,11 +114,12 @@ def function(
     mistakes: Sequence[tuple[Callable, str | Callable]] = (),
     look: Callable[["Tried", tuple], str | Verdict | None] | None = None,
     read: Callable[[object], torch.Tensor] = numbers,
+    names: Sequence[str] = (),
 ):
     """Make ``right(*case)`` into a check of functions, tried on all cases.
 
     ``look(tried, case)`` may refuse a call whose numbers are right, or say more of it. ``read``
-    makes a tensor of what a function returns.
+    makes a tensor of what a function returns; ``names`` are what its entries are called.
     """
 
     def decorate(right):
@@ -136,7 +149,7 @@ def function(
                 raise got[first]
             if says := pattern(got, expected):
                 raise Wrong(says, text(expected[first]))
-            wrong = difference(got[first], expected[first])
+            wrong = difference(got[first], expected[first], names=names)
             raise Wrong(f"for {_described(right, cases[first])}: {wrong}", wrong.expected)
 
         test.mistakes = mistakes

@@ -1,10 +1,13 @@
 """Checks of the exercises of chapter 12."""
 
+from collections.abc import Iterator
+
 import torch
 
 from hydra_lib import heads
 from hydra_lib.exercises import progress
 from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.reader import Wrong, kind, numbers
 
 __all__ = [
     "bytes_sent",
@@ -110,7 +113,7 @@ def contributions(head_outputs, W_O, ranks):
 
 
 @function(
-    [(24.0, 2), (600.0, 3), (1000.0, 8), (1200.0, 5)],
+    [(24, 2), (600, 3), (1000, 8), (1200, 5)],
     mistakes=[
         (lambda n, P: n * (P - 1) / P, "that is half of it: the sums go around, then the results"),
         (lambda n, P: n, "that is one copy: sums go around in pieces, and then the results"),
@@ -262,6 +265,12 @@ def _needed(rank, ranks, n_heads, n_kv):
     return sorted({i // (n_heads // n_kv) for i in range(rank * own, (rank + 1) * own)})
 
 
+def _in_order(result) -> torch.Tensor:
+    if isinstance(result, set | dict | Iterator):
+        raise Wrong(f"expected a list of numbers, in order, got {kind(result)}")
+    return numbers(result)
+
+
 def _own(rank, ranks, n_heads, n_kv):
     return range(rank * n_heads // ranks, (rank + 1) * n_heads // ranks)
 
@@ -294,6 +303,7 @@ def _own(rank, ranks, n_heads, n_kv):
             lambda r, P, h, n: sorted({_needed(r, P, h, n)[0], _needed(r, P, h, n)[-1]}),
             "the first and the last only: the rank needs those between them as well",
         ),
+        (lambda r, P, h, n: [i + 1 for i in _needed(r, P, h, n)], "they are counted from 0"),
         (lambda r, P, h, n: [r], "that is the rank: which KV heads do its query heads share?"),
         (lambda r, P, h, n: [r % n], "that deals them out in turn; groups are neighbours"),
         (
@@ -301,6 +311,7 @@ def _own(rank, ranks, n_heads, n_kv):
             "those are rank 0's: the query heads of a rank begin at rank · n_heads / ranks",
         ),
     ],
+    read=_in_order,
 )
 def kv_heads(rank, ranks, n_heads, n_kv):
     """The KV heads, counted from 0, that the query heads of a rank need, in order."""

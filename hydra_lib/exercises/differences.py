@@ -1,7 +1,7 @@
 """How an answer differs from the right one, in words that fit any exercise."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import permutations
 
 import numpy as np
@@ -12,11 +12,16 @@ from hydra_lib.exercises.reader import Wrong
 __all__ = ["difference", "pattern", "rounded", "text", "told_apart"]
 
 
-def difference(got: torch.Tensor, expected: torch.Tensor, within: float | None = None):
+def difference(
+    got: torch.Tensor,
+    expected: torch.Tensor,
+    within: float | None = None,
+    names: Sequence[str] = (),
+):
     """What differs between an answer and what was expected, as :class:`Wrong`, or None.
 
     ``within`` is an absolute tolerance; without it, 1e-5 of the largest number expected. Axes of
-    length 1 do not count. NaN is never right.
+    length 1 do not count. NaN is never right. ``names`` are those of a vector's entries.
     """
     if got.shape != expected.shape and got.squeeze().shape == expected.squeeze().shape:
         got = got.reshape(expected.shape)
@@ -31,8 +36,10 @@ def difference(got: torch.Tensor, expected: torch.Tensor, within: float | None =
         return None
     where = tuple((~near).nonzero()[0].tolist())
     said = told_apart(got[where].item(), expected[where].item())
-    says = f"entry {list(where)} is {said}, and should not be" if where else f"{said} is not right"
-    return Wrong(says, text(expected))
+    if not where:
+        return Wrong(f"{said} is not right", text(expected))
+    entry = names[where[0]] if names else f"entry {list(where)}"
+    return Wrong(f"{entry} is {said}, and should not be", text(expected))
 
 
 def rounded(got: torch.Tensor, expected: torch.Tensor, fewest: int) -> bool:
@@ -41,15 +48,15 @@ def rounded(got: torch.Tensor, expected: torch.Tensor, fewest: int) -> bool:
         return False
     pairs = list(zip(got.flatten().tolist(), expected.flatten().tolist(), strict=True))
     return any(
-        all(math.isclose(g, float(f"{e:.{digits}g}"), rel_tol=1e-6) for g, e in pairs)
+        all(math.isclose(g, float(f"{e:.{digits}g}"), rel_tol=1e-9) for g, e in pairs)
         for digits in range(fewest, 9)
     )
 
 
 def told_apart(number: float, other: float) -> str:
-    """A number in four digits, or in ten where four would show the other one."""
-    short = f"{number:.4g}"
-    return short if short != f"{other:.4g}" else f"{number:.10g}"
+    """A number in four digits, or in ten or fifteen where fewer would show the other one."""
+    enough = (d for d in (4, 10) if f"{number:.{d}g}" != f"{other:.{d}g}")
+    return f"{number:.{next(enough, 15)}g}"
 
 
 def pattern(got: list, expected: list[torch.Tensor]) -> str | None:
@@ -99,8 +106,11 @@ def _in_numbers(got: torch.Tensor, expected: torch.Tensor) -> str | None:
     if (got == got[0]).all() and (expected != expected[0]).any():
         return f"every number is {got[0].item():.4g}, whatever was given"
     factor = (got @ expected) / (expected @ expected)
-    if factor.isfinite() and factor != 0 and difference(got, factor * expected) is None:
-        return "every number is off by the same factor"
+    if not factor or not 1e-3 < abs(factor - 1) < torch.inf:
+        return None
+    # Each by its own size: beside a huge number what a small one is off by would not be seen.
+    if torch.allclose(got, factor * expected, rtol=1e-4, atol=1e-15 * got.abs().max().item()):
+        return f"every number is {factor.item():.4g} times what it should be"
     return None
 
 

@@ -6,13 +6,17 @@ import torch
 
 from hydra_lib.exercises import progress
 from hydra_lib.exercises.compare import function, value
-from hydra_lib.exercises.reader import Wrong, numbers
+from hydra_lib.exercises.masking import ADDITIVE, to_add
+from hydra_lib.exercises.reader import Wrong, kind, numbers
 
 __all__ = ["key_reads", "merged", "programs", "progress", "tile_mask"]
 
 
 @function(
-    [(1, 12, 1024, 128), (2, 3, 37, 16), (5, 7, 1000, 64), (3, 11, 5, 8)],
+    [
+        *((1, 12, 1024, 128), (2, 3, 37, 16), (5, 7, 1000, 64), (3, 11, 5, 8)),
+        *((1, 1, 128, 128), (1, 2, 129, 128)),  # one tile exactly, and a query more
+    ],
     mistakes=[
         (lambda B, h, T, n: B * h * T // n, "tiles do not cross heads: round up for each of them"),
         (lambda B, h, T, n: B * h * (T // n), "the last tile counts too, if it is not full"),
@@ -49,6 +53,7 @@ def programs(B, h, T, block):
         (384, "a key belongs to one head, and is not read for the others"),
         (16, "half of them would be so under a causal mask, about; here there is none"),
         (16.5, "that is the mean under a causal mask; here there is none"),
+        (4096 * 32, "that is of all 4096 keys; the question is one of them"),
         (4096 * 128, "the queries of a tile share what their program reads: divide"),
     ]
 )
@@ -70,14 +75,13 @@ def _by(rule):
 
 @function(
     [
-        (first_row, first_column, 4, 5, length)
-        for first_row, first_column, length in (
-            *((0, 0, 3), (4, 0, 99), (4, 4, 6), (8, 4, 10)),
-            *((4, 2, 99), (0, 8, 99)),  # the diagonal crosses a tile's side, or lies left of it
-            (8, 8, 6),  # nothing but padding
-        )
+        *((0, 0, 4, 5, 3), (4, 0, 4, 5, 99), (4, 4, 4, 5, 6), (8, 4, 4, 5, 10)),
+        *((4, 2, 4, 5, 99), (0, 8, 4, 5, 99)),  # the diagonal crosses a side, or lies left of it
+        (8, 8, 4, 5, 6),  # nothing but padding
+        *((4, 4, 7, 3, 99), (2000, 1998, 3, 6, 2002)),  # of other sizes, and far out
     ],
     mistakes=[
+        (_by(lambda r, c, real, *_: to_add((c <= r) & real)), ADDITIVE),
         (
             _by(lambda r, c, real, i, j, *_: c - j <= r - i),
             "that counts from the tile's own corner; the mask counts in the whole matrix; and "
@@ -157,8 +161,14 @@ def _two_tiles() -> list[tuple]:
 def _three_parts(result) -> torch.Tensor:
     """(m, l, o) one after the other."""
     if not isinstance(result, list | tuple) or len(result) != 3:
-        raise Wrong("expected three things, m, l and o")
-    return torch.cat([numbers(part).reshape(-1) for part in result])
+        got = len(result) if isinstance(result, list | tuple) else kind(result)
+        raise Wrong(f"expected three things, as return m, l, o gives them, got {got}")
+    parts = [numbers(part) for part in result]
+    for name, part, size in zip("mlo", parts, (1, 1, 3), strict=True):
+        if part.numel() != size:
+            wanted = "one number" if size == 1 else f"a vector of {size}"
+            raise Wrong(f"{name} should be {wanted}, got shape {tuple(part.shape)}")
+    return torch.cat([part.reshape(-1) for part in parts])
 
 
 def _joined(new_m, fade_l=True, fade_o=True):
@@ -264,6 +274,7 @@ merged_parts = _joined(max)
         (_always(1), "only the first tile fades; the second may be the one to fade"),
     ],
     read=_three_parts,
+    names=("m", "l", "o[0]", "o[1]", "o[2]"),
 )
 def merged(m1, l1, o1, m2, l2, o2):
     """(m, l, o) of both tiles of keys together.

@@ -5,8 +5,9 @@ import torch
 from hydra_lib import boltzmann, masking
 from hydra_lib.exercises import progress
 from hydra_lib.exercises.compare import function, value
-from hydra_lib.exercises.reader import Wrong, numbers
-from hydra_lib.exercises.tried import Tried
+from hydra_lib.exercises.differences import difference, text
+from hydra_lib.exercises.reader import Wrong, boolean, numbers
+from hydra_lib.exercises.tried import copies, in_some_form
 
 __all__ = [
     "gradient_pairs",
@@ -19,12 +20,7 @@ __all__ = [
 
 
 def must_be_boolean(tried, case) -> str | None:
-    result = tried.returned
-    while isinstance(result, list | tuple):
-        result = result[0]
-    if str(getattr(result, "dtype", type(result).__name__)).removeprefix("torch.") == "bool":
-        return None
-    return "expected a boolean tensor, True = may attend"
+    return None if boolean(tried.returned) else "expected a boolean tensor, True = may attend"
 
 
 def to_add(mask: torch.Tensor) -> torch.Tensor:
@@ -122,16 +118,21 @@ def _masked_weights_cases() -> list[tuple]:
 
 
 def _exactly_zero(tried, case) -> str | None:
-    if tried.got[numbers(case[1]) == 0].any():
+    scores, mask = copies(case)
+    if tried.got.reshape(mask.shape)[~mask].any():
         return "a forbidden weight is small, but not zero"
-    scores, mask = tried.given
-    nothing = Tried(tried.answer, (scores, mask & False), numbers).got
-    # Zeros, NaN and a crash will do for a row with nothing to attend to; other weights will not.
-    if not isinstance(nothing, Wrong) and nothing.nan_to_num().any():
-        return (
-            "a large negative number is no −∞: a row with nothing to attend to attends to what is "
-            "forbidden"
-        )
+    mask[1] = False
+    found = in_some_form(tried.answer, [(scores, mask)], numbers)[0].got
+    says = "a row with nothing to see gets zero weights"
+    if isinstance(found, Wrong):
+        return f"{says}; with one, {found}"
+    row = found.flatten()[len(mask) : 2 * len(mask)]
+    if row.isnan().any():
+        return f"{says}, here it is NaN"
+    if row.any():
+        return f"{says}, here it is {text(row)}: is a large negative number in place of −∞?"
+    if difference(found, boltzmann.probabilities(masking.apply_mask(scores, mask))):
+        return f"{says}, and the rows beside it keep theirs"
     return None
 
 

@@ -12,7 +12,7 @@ import torch
 
 from hydra_lib.exercises.watch import Call, watched
 
-__all__ = ["Wrong", "call", "is_blank", "kind", "numbers", "require_function", "told"]
+__all__ = ["Wrong", "boolean", "call", "is_blank", "kind", "numbers", "require_function", "told"]
 
 # Crashes whose cause the error's own words do not tell.
 _CAUSES = (
@@ -134,6 +134,13 @@ def numbers(thing) -> torch.Tensor:
         return torch.from_numpy(np.array(thing, dtype=np.float64))
     except (OverflowError, TypeError, ValueError):
         raise Wrong(f"expected numbers, got {kind(thing)}") from None
+
+
+def boolean(thing) -> bool:
+    """Is it, or does it begin with, True or False?"""
+    while isinstance(thing, list | tuple) and thing:
+        thing = thing[0]
+    return str(getattr(thing, "dtype", type(thing).__name__)).removeprefix("torch.") == "bool"
 
 
 def kind(thing) -> str:

@@ -90,6 +90,11 @@ def uniform():
         (math.log2(4096), "that is the logarithm to base 2; the weights are powers of e"),
         (math.log10(4096), "that is the logarithm to base 10; the weights are powers of e"),
         (math.log(2), "that leads over one other key; there are 4095"),
+        (
+            math.log(2048),
+            "half of the keys: it is to get half of the weight, against all the others",
+        ),
+        (-math.log(4095), "the sign: a key that gets more than the others is ahead"),
         (0, "with no lead it gets 1/4096"),
         (0.5, "the weight is to be a half; the question is the lead that gives it"),
         (math.sqrt(2 * math.log(4096)), "√(2 ln n) is where the largest of n normal scores lies"),

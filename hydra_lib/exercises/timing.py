@@ -1,6 +1,7 @@
 """Checks of the exercises of chapter 10."""
 
 import math
+from collections.abc import Callable
 
 import torch
 
@@ -77,7 +78,7 @@ def _mistimed(got: float, kernel: float, stream: Stream) -> str | None:
     if not stream.launched:
         return "nothing was launched"
     if len(stream.looks) < 2:
-        return "a time lies between two looks at the clock, before and after"
+        return "a time lies between two looks at stream.clock(), before and after"
     (before, empty), (after, _) = stream.looks[0], stream.looks[-1]
     n, launch = after - before, Stream.LAUNCH
     if n and (near(launch) or (near(n * launch) and n * launch < kernel)):
@@ -201,12 +202,20 @@ def least_time(flops, bytes, peak, bandwidth):
 
 def _rounds() -> list[tuple]:
     # In each case another number of rounds, and some that something else slowed.
-    first = ([2.0, 9.0, 4.0, 30.0, 3.0], [1.0, 1.5, 40.0, 2.0, 8.0, 1.2, 1.1])
-    second = ([1.0, 3.0, 8.0, 20.0, 2.5], [3.0, 3.0, 50.0, 9.0, 12.0, 4.0, 6.0])
+    first = ([2.0, 8.7, 4.0, 30.0, 3.0], [1.0, 1.5, 40.0, 2.0, 8.0, 1.2, 1.1])
+    second = ([1.0, 2.9, 8.0, 20.0, 2.5], [3.0, 2.0, 50.0, 9.0, 12.0, 4.0, 6.0])
     return [
         tuple(torch.tensor(times, dtype=torch.float64) for times in case)
         for case in zip(first, second, strict=True)
     ]
+
+
+def _in_the_median_round(times: Callable):
+    """The ratio in the round whose ``times(first, second)`` is the median."""
+    return lambda a, b: (a / b)[times(a, b).argsort()[len(a) // 2]]
+
+
+_ONE_ROUND = "the ratio in the round of median time: take every round's, then the median of these"
 
 
 @function(
@@ -229,6 +238,13 @@ def _rounds() -> list[tuple]:
         (lambda a, b: a.min() / b.min(), "the ratio of two minima, of different rounds"),
         (lambda a, b: (a - b).median(), "a difference in seconds: the question is how many times"),
         (lambda a, b: a / b, "a ratio for every round: which one number stands for all?"),
+        (_in_the_median_round(lambda a, b: a), _ONE_ROUND),
+        (_in_the_median_round(lambda a, b: b), _ONE_ROUND),
+        (
+            lambda a, b: (a / b).median() - 1,
+            "how much longer it takes; how many times as long is 1 more",
+        ),
+        (lambda a, b: round((a / b).median().item(), 2), "rounded: return it with all its digits"),
     ],
 )
 def times_as_long(first, second):
