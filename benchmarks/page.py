@@ -20,7 +20,7 @@ import threading
 from importlib.metadata import version
 from pathlib import Path
 
-sys.path.append("book/_ext")
+sys.path.append(str(Path(__file__).parents[1] / "book" / "_ext"))
 import chromium
 from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config
@@ -29,8 +29,7 @@ from playwright.sync_api import sync_playwright
 from hydra_lib.records import FOLDER, write
 from hydra_lib.timing.environment import environment_of
 
-ROOT = Path(__file__).parents[1]
-SITE = ROOT / "_build" / "html"
+SITE = Path(__file__).parents[1] / "_build" / "html"
 LOADS = 3
 # Three seconds of a hand: of one second's frames a collection of garbage delays a twentieth. A
 # processor four times slower needs as long for a third of the movements.
@@ -239,6 +238,9 @@ def show(row: dict) -> str:
 
 
 def main(store: bool) -> None:
+    chapters = sorted(SITE.glob("book/[0-9][0-9]_*.html"))
+    if not chapters or chromium.find() is None:
+        raise SystemExit("the book must be built (make book), and a Chromium be installed")
     record = {
         "what": "Cost of a chapter's page to its reader; medians of loads with an empty cache",
         "environment": environment_of(),
@@ -253,7 +255,6 @@ def main(store: bool) -> None:
     with sync_playwright() as playwright, serve() as address:
         browser = chromium.launch(playwright)
         versions |= {"chromium": browser.version, "jupyter-book": version("jupyter-book")}
-        chapters = sorted(SITE.glob("book/[0-9][0-9]_*.html"))
         pages = [(one, group) for one in chapters for group in ("as it is", "throttled")]
         loads, moved = ({page: [] for page in pages} for _ in range(2))
         # All pages in turn, again and again: a busy minute then costs each of them one load.

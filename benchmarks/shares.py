@@ -2,8 +2,7 @@
 
 Reads the built book in ``_build/html`` and prints a table; stores nothing. The aim: widgets and
 figures at least 30 %, open code at most 15 %. The last column is the share of pictures in what is
-read before the exercises and the sources, which are text alone. Run from the root:
-``python benchmarks/shares.py``.
+read before the exercises and the sources, which are text alone.
 """
 
 import sys
@@ -11,10 +10,11 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-sys.path.append("book/_ext")
+sys.path.append(str(Path(__file__).parents[1] / "book" / "_ext"))
 import chromium
 
-PAGES = sorted(Path("_build/html/book").glob("[0-9][0-9]_*.html"))
+SITE = Path(__file__).parents[1] / "_build" / "html"
+PAGES = sorted(SITE.glob("book/[0-9][0-9]_*.html"))
 SHARES = """() => {
     const height = (selector) => [...document.querySelectorAll(selector)]
         // What lies in a solution that is still shut has a height, and is not seen.
@@ -37,7 +37,7 @@ def main() -> None:
         browser = chromium.launch(playwright)
         for page in PAGES:
             opened = browser.new_page(viewport={"width": 1280, "height": 900})
-            opened.goto(page.resolve().as_uri())
+            opened.goto(page.as_uri())
             opened.wait_for_function("document.querySelector('[data-ready]') !== null")
             whole, *shares = opened.evaluate(SHARES)
             code, pictures, printed, before = (f"{share:.0%}" for share in shares)

@@ -65,8 +65,9 @@ def scaled_dot_product_attention(
     that does not broadcast, τ < 0 or NaN, and scores that are NaN or overflow. Error: with A_i
     the row's largest ``Σ_c |q_ic k_jc| / τ``, within ``4 ε (1 + A_i) Σ_j P_ij |v_j|``, for ε that
     of the dtype the sums are taken in; in 16 bits at most twice that of torch's own function.
-    Cost for each batch entry: 2·Tq·Tk·(d_k + d_v) FLOPs, one exponential a score, Tq·Tk numbers.
-    Source: Vaswani et al. (2017), *Attention Is All You Need*, section 3.2.1.
+    Cost for each batch entry: 2·Tq·Tk·(d_k + d_v) FLOPs and one exponential a score; at once it
+    holds 6.25·Tq·Tk numbers, 7.25 with a mask or ``causal``, and up to 8 for autograd. Source:
+    Vaswani et al. (2017), *Attention Is All You Need*, section 3.2.1.
 
     >>> k = torch.tensor([[1.0], [0.0]])
     >>> v = torch.tensor([[8.0], [4.0]])

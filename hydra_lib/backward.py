@@ -71,8 +71,9 @@ def attention_backward(
     ``grad_output`` of another dtype, ValueError for another shape or device and for τ = 0, where
     the output jumps. Error: with ``D_ij = Σ_c |dO_ic v_jc|``, and ε and A_i as there, within
     ``8 ε (1 + A_i) P_ij (D_ij + Σ_m P_im D_im)`` for dS_ij; in 16 bits at most twice that of
-    torch's own gradient. Cost: :func:`backward_flops` after one forward pass; 3·Tq·Tk numbers.
-    Source: Dao et al. (2022), *FlashAttention*, appendix B.2.
+    torch's own gradient. Cost: :func:`backward_flops` after one forward pass; at once it holds
+    7.25·Tq·Tk numbers, 8.25 with a mask or ``causal``, and keeps 3. Source: Dao et al. (2022),
+    *FlashAttention*, appendix B.2.
 
     >>> attention_backward(torch.ones(2, 3), torch.ones(5, 3), torch.ones(5, 7), torch.ones(2, 7))
     weights       (2, 5)
@@ -145,8 +146,8 @@ def multi_head_backward(
     sum of dY over all positions; between them each head is :func:`attention_backward`.
 
     Arguments and errors as the layer's; ``grad_output`` like the output. TypeError for a subclass,
-    whose steps may differ. Cost: twice :meth:`hydra_lib.heads.HeadConfig.flops` after one
-    forward pass.
+    whose steps may differ. Cost: twice :meth:`hydra_lib.heads.HeadConfig.flops` after a forward
+    pass that stops before W_o.
 
     >>> from hydra_lib.heads import HeadConfig
     >>> layer = MultiHeadAttention(HeadConfig(4, 2), generator=torch.Generator().manual_seed(0))
@@ -155,19 +156,25 @@ def multi_head_backward(
     ['query', 'key', 'value', 'W_q.weight', 'W_k.weight', 'W_v.weight', 'W_o.weight']
     """
     check_plain(layer)
-    layer.check_inputs(query, key, value, mask, causal)
+    mask = layer.check_inputs(query, key, value, mask, causal)
     _checks.like("grad_output", grad_output, "the inputs", query, query.shape)
-    steps, h = layer.trace(query, key, value, mask, causal), layer.config.n_heads
+    split = layer.split(*layer.project(query, key, value))
+    dtype = split[0].dtype
     grad_merged = grad_output @ layer.W_o.weight  # (..., Tq, d_model)
+    h = layer.config.n_heads
     grad_heads = split_heads(grad_merged, h)  # (..., h, Tq, d_k)
-    kept = steps.q_heads, steps.k_heads, steps.v_heads, steps.weights
+    # As in attention_backward, the weights are not rounded to 16 bits.
+    q, k, v, grad_heads = widened(*split, grad_heads)
+    steps = trace(q, k, v, mask, causal)
     tau = math.sqrt(layer.config.head_dim)
-    inner = gradients_from_weights(*kept, grad_heads, tau)
-    wide = [merge_heads(x) for x in (inner.grad_q, inner.grad_k, inner.grad_v)]
+    inner = gradients_from_weights(q, k, v, steps.weights, grad_heads, tau)
+    merged = merge_heads(steps.output.to(dtype))
+    grads = inner.grad_q, inner.grad_k, inner.grad_v
+    wide = [merge_heads(x.to(dtype)) for x in grads]
     weights = layer.W_q.weight, layer.W_k.weight, layer.W_v.weight
     products = (grad @ weight for grad, weight in zip(wide, weights, strict=True))
     gradients = dict(zip(("query", "key", "value"), products, strict=True))
-    inputs = query, key, value, steps.merged
+    inputs = query, key, value, merged
     for name, x, grad in zip("qkvo", inputs, [*wide, grad_output], strict=True):
         # (..., T, d_model) -> (N, d_model)
         x, grad = x.flatten(0, -2), grad.flatten(0, -2)

@@ -55,9 +55,9 @@ def attention_backward_recomputed(
 
     Other arguments and errors as :func:`hydra_lib.backward.attention_backward`, but scores are not
     looked at: NaN in, NaN out. ValueError for a ``block`` that is not a positive integer. Cost: one
-    product more, :func:`hydra_lib.backward.backward_flops` with ``recompute``; 3·block·Tk numbers
-    in place of 3·Tq·Tk. Error: bounded as there; in 16 bits at most twice that of torch's
-    own flash kernel. In float32 it can be several times that where scores are rounded
+    product more, :func:`hydra_lib.backward.backward_flops` with ``recompute``; at once it holds
+    6·block·Tk numbers, and keeps none. Error: bounded as there; in 16 bits at most twice that of
+    torch's own flash kernel. In float32 it can be several times that where scores are rounded
     differently from those that ``log_z`` sums, as with other blocks: their difference is a relative
     error of the weights. Source: as there, algorithm 4.
 

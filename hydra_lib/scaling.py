@@ -131,8 +131,8 @@ def measure_moments(scores: Float[torch.Tensor, "*shape"]) -> MeasuredMoments:
     lies within two of these errors in 95 of 100 samples.
 
     Raises TypeError for scores that are not a floating tensor, ValueError for fewer than two of
-    them and for NaN or ±∞. Cost: a few passes. Source: Cramér (1946), *Mathematical Methods of
-    Statistics*, chapter 27.
+    them, for NaN or ±∞, and for a moment beyond a float. Cost: a few passes. Source: Cramér
+    (1946), *Mathematical Methods of Statistics*, chapter 27.
 
     >>> measure_moments(torch.tensor([1.0, 5.0, 1.0, 5.0]))
     MeasuredMoments(mean=3.0, mean_error=1.0, variance=5.333333333333333, variance_error=0.0)
@@ -145,16 +145,20 @@ def measure_moments(scores: Float[torch.Tensor, "*shape"]) -> MeasuredMoments:
     s = scores.detach().double()
     if not s.isfinite().all():
         raise ValueError("scores must be finite, got NaN or ±∞")
-    unit = 2.0 ** (math.frexp(s.abs().max().item())[1] - 1)  # a power of 2: dividing by it is exact
+    largest = s.abs().max().item()
+    unit = 2.0 ** (math.frexp(largest)[1] - 1)  # a power of 2: dividing by it is exact
     s = s / unit
     gap = s - s.mean()
     m2, m4 = gap.square().mean().item(), gap.pow(4).mean().item()
     variance_error = math.sqrt(max(m4 - m2**2, 0.0) / n)
     mean, mean_error = s.mean().item(), math.sqrt(m2 / n)
     variance = m2 * n / (n - 1)
-    return MeasuredMoments(
+    moments = MeasuredMoments(
         mean * unit, mean_error * unit, variance * unit * unit, variance_error * unit * unit
     )
+    if not all(map(math.isfinite, moments)):
+        raise ValueError(f"expected scores whose moments fit in a float, got up to ±{largest}")
+    return moments
 
 
 def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -> Saturation:

@@ -3,6 +3,7 @@
 import functools
 import gc
 import http.server
+import importlib.util
 import inspect
 import itertools
 import json
@@ -32,7 +33,7 @@ expect.set_options(timeout=20_000)
 # Without a GPU, Triton's kernels are interpreted; it asks when it is first imported.
 os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else "1")
 
-if sys.version_info < (3, 11):
+if sys.version_info < (3, 11) and importlib.util.find_spec("triton"):
     # jaxtyping for Python 3.10 wraps kernels too, and Triton would compile the wrapper.
     import triton
 
@@ -308,10 +309,6 @@ def uniforms(seed, stream=0):
     start = stir((stir((seed + golden) % 2**32) + stream) % 2**32)
     for i in itertools.count(1):
         yield (stir((start + i * golden) % 2**32) + 0.5) / 2**32
-
-
-def numbers(text):
-    return json.loads(text, parse_constant=None)
 
 
 def extended(x):

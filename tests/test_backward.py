@@ -20,7 +20,7 @@ from hydra_lib.backward import (
     multi_head_backward,
 )
 from hydra_lib.boltzmann import jacobian, log_partition
-from hydra_lib.heads import HeadConfig
+from hydra_lib.heads import HeadConfig, merge_heads, split_heads
 from hydra_lib.masking import causal_mask, padding_mask
 from hydra_lib.multihead import MultiHeadAttention
 from hydra_lib.recompute import attention_backward_recomputed
@@ -408,6 +408,21 @@ def test_self_attention_adds_the_three_roles_of_x():
         assert (got[name][:, :3] != 0).any()
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_each_head_of_a_layer_is_rounded_once(dtype):
+    layer, (*tensors, grad_output) = make(True, dtype), [x.to(dtype) for x in cross(B)]
+    heads = layer.split(*layer.project(*tensors))
+    grad_heads = split_heads(grad_output @ layer.W_o.weight, h)
+    inner = attention_backward(*heads, grad_heads)
+    got = multi_head_backward(layer, *tensors, grad_output)
+    for letter, x, grad in zip(
+        "qkv", tensors, (inner.grad_q, inner.grad_k, inner.grad_v), strict=True
+    ):
+        wide = merge_heads(grad)
+        assert torch.equal(got[f"W_{letter}.weight"], wide.flatten(0, -2).mT @ x.flatten(0, -2))
+    assert {grad.dtype for grad in got.values()} == {dtype}
+
+
 def test_one_step_by_hand_trains_like_one_step_by_autograd():
     ours, theirs = make(True), make(True)
     *tensors, target = cross(B)
@@ -476,7 +491,8 @@ def test_flops_against_a_count_of_what_runs():
 def test_flops_of_a_layer_against_a_count_of_what_runs():
     layer, tensors = make(), cross(B)
     forward = sum(layer.config.flops(Tq, Tk, B).values())
-    assert counted(multi_head_backward, layer, *tensors) == 3 * forward  # with the forward pass
+    output = layer.config.flops(Tq, Tk, B)["W_o"]  # which no gradient asks for
+    assert counted(multi_head_backward, layer, *tensors) == 3 * forward - output
 
 
 # Refusals.

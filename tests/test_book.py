@@ -1,5 +1,6 @@
 """The book as files: chapters complete, the library installed gently, a build that can fail."""
 
+import ast
 import json
 import os
 import re
@@ -153,6 +154,39 @@ def test_the_first_cell_is_tried_with_this_checkout():
     assert f'"hydra_lib @ git+file://localhost{ROOT}"' in imitate.first_cell()
 
 
+def imported(path):
+    """Packages that a file imports before anything in it runs."""
+    body = ast.parse(path.read_text("utf-8")).body
+    lines = [n for n in body if isinstance(n, ast.Import | ast.ImportFrom)]
+    names = {a.name for n in lines if isinstance(n, ast.Import) for a in n.names}
+    names |= {n.module for n in lines if isinstance(n, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in names}
+
+
+def test_the_oldest_job_installs_what_its_tests_import():
+    weekly = (ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8")
+    job = re.search(r"^  oldest:.*?(?=^  \w)", weekly, re.MULTILINE | re.DOTALL)[0]
+    known = {*re.findall(r"([\w-]+)==", job), *required(ROOT / "tools" / "oldest.txt")}
+    known |= {*sys.stdlib_module_names, *(p.stem for p in (BOOK / "_ext").glob("*.py"))}
+    known |= {"hydra_lib", "tests", "sympy", "traitlets"}  # of torch, and of anywidget
+    tests = [
+        path
+        for names, star in re.findall(r"tests/test_{(.+?)}(\*?)\.py", job)
+        for name in names.split(",")
+        for path in (ROOT / "tests").glob(f"test_{name}{star}.py")
+    ]
+    assert len(tests) > 40
+    for path in [ROOT / "tests" / "conftest.py", *tests]:
+        assert imported(path) <= known, path.name
+
+
+def test_the_tests_need_no_triton_on_the_oldest_python():
+    code = "import sys, torch, hypothesis, playwright.sync_api, chromium, pytest\n"
+    code += "sys.version_info, sys.modules['triton'] = (3, 10), None\nimport tests.conftest"
+    surroundings = {**os.environ, "PYTHONPATH": f"{BOOK / '_ext'}"}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=surroundings)
+
+
 # --- the list of exercises ------------------------------------------------------------------------
 
 EXERCISE = """
@@ -215,7 +249,7 @@ def reached(monkeypatch):
     ("code", "some", "never"),
     [
         ("from hydra_lib import aggregate", {"aggregation.py", "masking.py"}, {"boltzmann.py"}),
-        ("from hydra_lib import strassen_fast", {"matmul/fast.py", "records/strassen.json"}, {}),
+        ("from hydra_lib.matmul import strassen_fast", {"records/strassen.json"}, {"recursion.py"}),
         ("from hydra_lib.timing.mistakes import make_all", {"timing/mistakes/clock.py"}, {}),
         ("from hydra_lib.kernels import online_softmax", {"kernels/softmax.py"}, {}),
         ("from hydra_lib.widgets import MaskWidget", {"widgets/static/boltzmann.js"}, {"trace.py"}),
@@ -268,9 +302,20 @@ def test_only_chapters_that_reach_a_change_are_executed_again(tmp_path, monkeypa
         "06",
         "08",
     }
-    assert changed("hydra_lib/multihead.py") == set(codes) - {"01", "02", "03", "10"}
+    assert changed("hydra_lib/multihead.py") == set(codes) - {"01", "02", "03", "09", "10"}
     assert changed("hydra_lib/matmul/counting.py") == {"09"}
     assert changed("requirements.txt") == set(codes)
+
+
+def test_chapters_that_take_times_run_alone(monkeypatch):
+    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
+    from execution import code_of, takes_times
+
+    timed = {p.stem[:2] for p in CHAPTERS if takes_times(code_of(jupytext.read(p)))}
+    assert timed == {"09", "10"}
+    assert takes_times("result = compare(one, other, inputs)")
+    assert not takes_times("from hydra_lib.timing import AttentionSize, compare")
+    assert not takes_times("shapes_compare(one)")
 
 
 MINIMUM = ("_config.yml", "requirements.txt", "book/_ext", "book/_static", "book/references.bib")
@@ -333,3 +378,10 @@ def test_the_front_page_says_how_to_cite_it_and_what_is_allowed():
         assert "CC BY 4.0" in place
         assert "https://creativecommons.org/licenses/by/4.0/" in place
         assert "MIT" in place
+
+
+def test_make_bench_runs_what_writes_a_record():
+    text = (ROOT / "Makefile").read_text("utf-8")
+    writing = [p.stem for p in (ROOT / "benchmarks").glob("*.py") if " write(" in p.read_text()]
+    assert re.search(r"^RECORDED = (.*)$", text, re.MULTILINE)[1].split() == sorted(writing)
+    assert "\nbench: book\n" in text  # which page.py measures

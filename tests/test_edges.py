@@ -220,7 +220,7 @@ def parameters(thing):
             del found[p.name]
         if p.kind is p.VAR_KEYWORD:
             del found[p.name]
-            more = ["budget"] if p.name == "how" else []
+            more = []
             if widget:
                 traits = thing.class_traits().items()
                 kinds = Setting | Text | Data

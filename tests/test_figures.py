@@ -167,6 +167,21 @@ PAIRS = (
     [
         (lambda: shades([[1.0]]), TypeError, "matrix must be a torch tensor, got list"),
         (
+            lambda: shades(torch.zeros(3)),
+            ValueError,
+            "matrix must have two axes and an entry, got shape (3,)",
+        ),
+        (
+            lambda: shades(torch.zeros(2, 2).cfloat()),
+            TypeError,
+            "matrix must hold real numbers, got torch.complex64",
+        ),
+        (
+            lambda: shades(torch.zeros(2, 2, device="meta")),
+            ValueError,
+            "matrix must hold numbers, got a meta tensor",
+        ),
+        (
             lambda: shades(torch.tensor([[1.0, float("nan")]])),
             ValueError,
             "matrix must be finite, got nan",

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from hydra_lib.matmul.operands import check_out, empty, product_shape
+from hydra_lib.matmul.operands import MULTIPLIED, check_out, check_pair, empty, product_shape
 from tests.refusal import refuses
 
 
@@ -25,6 +25,20 @@ def test_product_shape_refuses():
     message = "leading axes of a and b must broadcast, got (7, 2, 3) and (11, 3, 5)"
     with refuses(ValueError, message):
         product_shape(torch.ones(7, 2, 3), torch.ones(11, 3, 5))
+
+
+@pytest.mark.parametrize("dtype", MULTIPLIED, ids=str)
+def test_dtypes_that_torch_can_multiply(dtype):
+    a = torch.ones(2, 2, dtype=dtype)
+    check_pair(a, a)
+    assert (a @ a - a == a).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.float8_e5m2], ids=str)
+def test_dtypes_that_torch_cannot_multiply(dtype):
+    a = torch.ones(2, 2).to(dtype)
+    with refuses(TypeError, f"a and b must be numbers that torch can multiply, got {dtype}"):
+        check_pair(a, a)
 
 
 def test_empty():

@@ -65,7 +65,7 @@ BAD = [
     ),
     (ONE, "c11 = p1 + p1", "results must have each name once, got 'c11 = p1 + p1'"),
     (ONE, "c11 = p1; c11 = -p1", "results must have each name once, got 'c11 = -p1'"),
-    (ONE, "c11 = p2", "products must be p1 to p1, got p2"),
+    (ONE, "c11 = p2", "results must be sums of p1 to p1, got p2"),
     ("p1 = a11 b11; p3 = a12 b21", "c11 = p1", "products must be p1 to p2, got p3"),
     ("p100000000 = a11 b11", "c11 = p100000000", "products must be p1 to p1, got p100000000"),
 ]

@@ -146,7 +146,7 @@ ones, tensor = np.ones, torch.ones
             tensor(2, 3).bool(),
             tensor(3, 5).bool(),
             TypeError,
-            "a and b must be integer, floating or complex numbers, got torch.bool",
+            "a and b must be numbers that torch can multiply, got torch.bool",
         ),
         (
             np.array([["a"]]),

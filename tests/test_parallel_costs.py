@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch._subclasses import FakeTensor
+from torch.distributed._functional_collectives import all_reduce_coalesced
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -93,6 +94,14 @@ def test_keys_are_counted_while_they_run(ranks):
     assert predicted.messages == 4 * (ranks - 1)
 
 
+def test_several_tensors_at_once_are_counted_together(ranks):
+    inputs = [torch.ones(3), torch.ones(2, 5)]
+    with Collectives() as seen:
+        for x in all_reduce_coalesced(inputs, "sum", dist.group.WORLD):
+            x.wait()
+    assert seen.calls == [("all_reduce_coalesced", 4 * 3 + 4 * 10)]
+
+
 def test_by_hand():
     """d = 4, T = 3: four projections of 2·3·4·4, scores and mix of 2·3·3·4 each."""
     whole = heads_over_ranks(HeadConfig(4, 2), tokens=3, ranks=1)
@@ -120,6 +129,7 @@ def test_seconds():
     found = seconds(Cost(flops=8.0, bytes=6.0, messages=4), rate=2, bandwidth=3, latency=0.5)
     assert found == Seconds(4.0, 2.0 + 2.0)
     assert (found.total, found.share) == (8.0, 0.5)
+    assert seconds(Cost(0, 0, 0), rate=1, bandwidth=1).share == 0
     assert seconds(Cost(8.0, 0.0, 0), 2.0, 1.0).share == 0
     # In half precision neither 10¹² nor the quotient is a number.
     with unhooked():

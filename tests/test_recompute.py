@@ -1,10 +1,13 @@
 """What is particular to making the weights again; the gradients themselves: test_backward.py."""
 
+import itertools
+
 import pytest
 import torch
+from torch.profiler import profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hydra_lib.attention import trace
+from hydra_lib.attention import scaled_dot_product_attention, trace
 from hydra_lib.backward import attention_backward
 from hydra_lib.boltzmann import log_partition
 from hydra_lib.recompute import attention_backward_recomputed
@@ -30,6 +33,35 @@ def test_the_block_does_not_matter(block):
     assert str(got).splitlines()[0] == "grad_q  (2, 13, 3)"
     for one, two in zip(got, (plain.grad_q, plain.grad_k, plain.grad_v), strict=True):
         torch.testing.assert_close(one, two)
+
+
+def held_at_once(call):
+    """Most numbers of four bytes that are there at a time, as the profiler counts them."""
+    with profile(profile_memory=True) as found:
+        _result = call()
+    events = [e for e in found.profiler.kineto_results.events() if e.name() == "[memory]"]
+    changes = (e.nbytes() for e in sorted(events, key=lambda e: e.start_ns()))
+    return max(itertools.accumulate(changes)) / 4
+
+
+@pytest.mark.parametrize(("causal", "more"), [(False, 0), (True, 1)])
+def test_the_memory_that_the_docstrings_name(causal, more):
+    T, block = 512, 128  # beside T² what has T numbers is nothing
+    q, k, v, grad_output = torch.ones(4, T, 1).unbind()
+    options = {"causal": causal}
+    forward = held_at_once(lambda: scaled_dot_product_attention(q, k, v, **options))
+    assert forward / T**2 == pytest.approx(6.25 + more, abs=0.1)
+    leaf = q.clone().requires_grad_()
+    forward = held_at_once(lambda: scaled_dot_product_attention(leaf, leaf, leaf, **options))
+    assert forward / T**2 < 8
+    backward = held_at_once(lambda: attention_backward(q, k, v, grad_output, **options))
+    assert backward / T**2 == pytest.approx(7.25 + more, abs=0.1)
+    kept = torch.zeros(T, 1), torch.zeros(T)
+    options |= {"block": block}
+    backward = held_at_once(
+        lambda: attention_backward_recomputed(q, k, v, *kept, grad_output, **options)
+    )
+    assert backward / (block * T) == pytest.approx(6, abs=0.2)
 
 
 class Largest(TorchDispatchMode):

@@ -14,6 +14,7 @@ from hydra_lib.timing import mistakes
 from hydra_lib.timing.environment import NoCudaError
 from hydra_lib.timing.mistakes import MISTAKES, Mistake, clock, make_all, work
 from hydra_lib.timing.mistakes._mistake import repeat
+from tests.refusal import refuses
 
 SMALL = {
     "no synchronize": {"n": 16, "budget": 0},
@@ -50,6 +51,21 @@ def test_tf32_is_of_cuda_only():
 def test_threads_are_of_the_cpu_only():
     with pytest.raises(ValueError, match=r"^device must be .* got cuda$"):
         MISTAKES["threads"]("cuda")
+
+
+@pytest.mark.parametrize("name", ["TF32", *(n for n in SMALL if "budget" in SMALL[n])])
+def test_a_budget_is_refused_before_any_work(name, monkeypatch):
+    monkeypatch.setattr(torch, "ones", lambda *_, **__: pytest.fail("work was prepared"))
+    monkeypatch.setattr(torch, "randn", lambda *_, **__: pytest.fail("work was prepared"))
+    with refuses(ValueError, "budget must be finite and at least 0, got -1"):
+        MISTAKES[name]("cpu", budget=-1)
+
+
+@pytest.mark.parametrize("name", ["allocation", "cached inputs"])
+def test_less_than_a_number_is_refused(name):
+    with refuses(ValueError, "size must be an integer of at least 4, got 3"):
+        MISTAKES[name](size=3)
+    assert MISTAKES[name](size=4, budget=0).right > 0
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")

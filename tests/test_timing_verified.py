@@ -64,6 +64,25 @@ def test_a_pair_may_bring_its_own_tensors():
     assert not any(seen)
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda **how: measure("g", EAGER, SIZE, torch.float32, **how),
+        lambda **how: measure_pair("g", EAGER, FLASH, SIZE, torch.float32, **how),
+        lambda **how: climb(SIZE, torch.float32, **how),
+    ],
+)
+def test_options_are_refused_before_any_work(work, monkeypatch):
+    monkeypatch.setattr(AttentionSize, "tensors", lambda *_: pytest.fail("work was prepared"))
+    with refuses(ValueError, "budget must be finite and at least 0, got -1"):
+        work(budget=-1)
+    with refuses(TypeError, "flush must be True or False, got 1"):
+        work(flush=1)
+    for unknown in ("budgt", "flops", "exact"):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{unknown}'"):
+            work(**{unknown: 3})
+
+
 def test_tensors_are_those_of_the_row():
     for what, dtype, size, error in (
         ("q must be torch.bfloat16, got torch.float32", torch.bfloat16, SIZE, TypeError),

@@ -216,9 +216,24 @@ def test_training_where_no_gradients_are_taken():
     assert losses == list(train(fresh(), IDS, IDS, steps=2, batch=2, seed=0))
 
 
-def test_targets_of_another_shape_are_refused_at_the_first_step():
-    with refuses(ValueError, "targets must be (n, 5), got (2, 6)"):
-        next(train(fresh(), IDS[:, :5], IDS, batch=2, seed=0))
+@pytest.mark.parametrize("targets", [IDS, IDS[:, :5, None]])
+def test_targets_of_another_shape_are_refused_at_once(targets):
+    with refuses(ValueError, f"targets must be (n, 5), got {tuple(targets.shape)}"):
+        train(fresh(), IDS[:, :5], targets, batch=2, seed=0)
+
+
+class Pairs(ToyModel):
+    def forward(self, ids):
+        return super().forward(ids).unflatten(-1, (2, 20))
+
+
+def test_a_kind_of_model_with_more_axes_says_so_at_its_first_step():
+    model, targets = Pairs(generator=torch.Generator()), IDS[..., None] % 20
+    assert next(train(model, IDS, targets.expand(2, 6, 2), batch=2, seed=0)) > 0
+    with refuses(ValueError, "targets must be (n, 6, 2), got (2, 6, 3)"):
+        next(train(model, IDS, targets.expand(2, 6, 3), batch=2, seed=0))
+    with refuses(ValueError, "targets must be (n, 6, …), got (2, 5, 2)"):
+        train(model, IDS, targets[:, :5].expand(2, 5, 2), batch=2, seed=0)
 
 
 def test_a_model_is_whole_where_its_generator_is():

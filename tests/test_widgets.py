@@ -47,7 +47,6 @@ from tests.conftest import (
     follow,
     in_browser,
     in_javascript,
-    numbers,
     opening,
     press,
     showing_widgets,
@@ -241,7 +240,7 @@ def test_python_and_the_page_agree_on_limits():
     limits = {name: setting.limits() for name, setting in SETTINGS.items()}
     cases = [[name, value] for name in (*SETTINGS, "constructor", "other") for value in VALUES]
     expression = f"m.withinLimits(c[0], c[1], {{limits: {json.dumps(limits)}}})"
-    got = numbers(in_javascript("limits.js", expression, cases))
+    got = json.loads(in_javascript("limits.js", expression, cases))
     for (name, value), fits in zip(cases, got, strict=True):
         if name not in SETTINGS:
             assert fits is False
@@ -286,21 +285,21 @@ def test_numbers_as_text():
     cases = [0, 1, -1, 12.5, 1 / 3, -2 / 3, 1234.56, 99994.0, 99996.0, 99999.6, 1e5, -1e5, 123456.7]
     cases += [1e-3, 0.00099999, -0.000999, 0.001, 0.0012344, 5e-324, 1e308, 1e21, -2.5e-7]
     cases += ["inf", "-inf"]
-    got = numbers(in_javascript("ui.js", "m.number(real(c))", cases))
+    got = json.loads(in_javascript("ui.js", "m.number(real(c))", cases))
     assert got == [written(float(x)) for x in cases]
     assert written(1e5) == "1.00e+5"
     assert written(-0.000999) == "−9.99e−4"
-    (got,) = numbers(in_javascript("ui.js", "[m.number(-0), m.number(NaN)]", [0]))
+    (got,) = json.loads(in_javascript("ui.js", "[m.number(-0), m.number(NaN)]", [0]))
     assert got == ["0", "not a number"]
 
 
 def test_shades_and_options():
     cases = [-1, 0, 0.12345, 0.5, 1, 1.5]
     node = "{classList: {add() {}}, style: {setProperty(_, share) { this.shade = share; }}}"
-    got = numbers(in_javascript("ui.js", f"(n => (m.heat(n, c), n.style.shade))({node})", cases))
+    got = json.loads(in_javascript("ui.js", f"(n => (m.heat(n, c), n.style.shade))({node})", cases))
     assert got == [f"{x}%" for x in ("0.0", "0.0", "12.3", "50.0", "100.0", "100.0")]
     sets = {"one": [1], "two": [2], "same": [0]}
-    got = numbers(
+    got = json.loads(
         in_javascript("ui.js", f"m.optionOf(c, [0], {json.dumps(sets)})", [[0], [2], [3]])
     )
     assert got == ["", "two", None]
@@ -308,7 +307,7 @@ def test_shades_and_options():
 
 @browser
 def test_elements(chromium):
-    got = numbers(
+    got = json.loads(
         in_browser(
             chromium,
             "ui.js",
@@ -357,13 +356,13 @@ def test_arrow_keys_go_to_the_nearest_button_of_the_next_line(chromium):
         (1, "End"): 4,
         (1, "Enter"): 1,
     }
-    assert numbers(in_browser(chromium, "ui.js", way, [list(steps)])) == [list(steps.values())]
+    assert json.loads(in_browser(chromium, "ui.js", way, [list(steps)])) == [list(steps.values())]
 
 
 @browser
 def test_a_text_is_exchanged_where_it_stands(chromium):
     """And one that stays is not touched: what reads the page aloud would say it again."""
-    got = numbers(
+    got = json.loads(
         in_browser(
             chromium,
             "ui.js",
@@ -390,7 +389,7 @@ def test_a_text_is_exchanged_where_it_stands(chromium):
 
 @browser
 def test_a_widget_draws_once_a_frame_and_not_after_its_end(chromium):
-    got = numbers(
+    got = json.loads(
         in_browser(
             chromium,
             "ui.js",

@@ -1,5 +1,6 @@
 """The widget of fixed weights: its arithmetic against the library, every control, links."""
 
+import json
 import re
 
 import pytest
@@ -17,7 +18,6 @@ from tests.conftest import (
     follow,
     heat,
     in_javascript,
-    numbers,
     press,
     table_of,
     written,
@@ -96,7 +96,7 @@ def test_arithmetic_agrees_with_the_library():
                 }
             )
         expression = "m.product(m.weightMatrix(c, c.values.length), c.values)"
-        got = numbers(in_javascript("aggregation.js", expression, cases))
+        got = json.loads(in_javascript("aggregation.js", expression, cases))
         for case, output in zip(cases, got, strict=True):
             values = torch.tensor(case["values"])
             expected = rules[case["rule"]](len(values), case) @ values

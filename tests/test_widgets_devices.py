@@ -1,5 +1,6 @@
 """Heads on devices: the arithmetic against the library's costs, every control, links."""
 
+import json
 import re
 
 import pytest
@@ -17,7 +18,6 @@ from tests.conftest import (
     follow,
     in_javascript,
     middle,
-    numbers,
     press,
     pull,
     swipe,
@@ -71,7 +71,7 @@ def test_costs_and_refusals_agree_with_the_library():
     expression = """({says: m.refused(c.dModel, c.heads, c.ranks),
         cost: m.headsOverRanks(c.dModel, c.T, c.ranks),
         time: m.seconds(m.headsOverRanks(c.dModel, c.T, c.ranks), c.rate, c.bandwidth)})"""
-    got = numbers(in_javascript("costs.js", expression, cases))
+    got = json.loads(in_javascript("costs.js", expression, cases))
     refused = 0
     for case, found in zip(cases, got, strict=True):
         cost, says = predicted(case)
@@ -90,12 +90,12 @@ def test_costs_and_refusals_agree_with_the_library():
 
 def test_speedups_are_for_the_ranks_that_divide():
     case = {"dModel": 96, "heads": 12, "tokens": 70, "rate": 3e9, "bandwidth": 2e6}
-    (points,) = numbers(in_javascript("costs.js", "m.speedups(c)", [case]))
+    (points,) = json.loads(in_javascript("costs.js", "m.speedups(c)", [case]))
     assert [p["ranks"] for p in points] == [1, 2, 3, 4, 6, 12]
     config = HeadConfig(96, 12)
     totals = [seconds(heads_over_ranks(config, 70, p["ranks"]), 3e9, 2e6).total for p in points]
     assert [p["times"] for p in points] == pytest.approx([totals[0] / t for t in totals])
-    (many,) = numbers(in_javascript("costs.js", "m.divisors(c)", [65536]))
+    (many,) = json.loads(in_javascript("costs.js", "m.divisors(c)", [65536]))
     assert many == [2**e for e in range(11)]  # to 1,024 ranks
 
 
@@ -168,11 +168,11 @@ def test_a_number_is_taken_as_it_is_shown(widget_page):
 
 def test_prefixes():
     cases = [0, 1, 999, 999.6, 1000, 0.00125, 2.52e7, 8.59e10, 1e-9, 5e-14, 3e22]
-    got = numbers(in_javascript("costs.js", "m.prefixed(c, 's')", cases))
+    got = json.loads(in_javascript("costs.js", "m.prefixed(c, 's')", cases))
     expected = ["0 s", "1 s", "999 s", "1 ks", "1 ks", "1.25 ms", "25.2 Ms", "85.9 Gs", "1 ns"]
     assert got == [*expected, "0.05 ps", "30000 Es"]
     powers = [1000.0**at for at in range(-4, 7)]
-    got = numbers(in_javascript("costs.js", "m.prefixed(c, '')", powers))
+    got = json.loads(in_javascript("costs.js", "m.prefixed(c, '')", powers))
     assert got == [f"1 {prefix}" for prefix in [*"pnµm", "", *"kMGTPE"]]
 
 

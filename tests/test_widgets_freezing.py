@@ -1,5 +1,6 @@
 """Rows of many unrelated scores: arithmetic against the library, every control, links."""
 
+import json
 import math
 import re
 
@@ -17,7 +18,6 @@ from tests.conftest import (
     follow,
     in_javascript,
     middle,
-    numbers,
     press,
     swipe,
     written,
@@ -59,7 +59,7 @@ def test_fields_are_the_keys_in_use():
 
 
 def test_unrelated_scores():
-    few, more, other = numbers(
+    few, more, other = json.loads(
         in_javascript("scaling.js", "m.unrelated(...c)", [[7, 5], [4096, 5], [4096, 6]])
     )
     assert (len(few), len(more)) == (7, 4096)
@@ -76,7 +76,7 @@ def test_unrelated_scores():
 
 def row(n, d_k, seed=0):
     """Weights and keys in use of the page's row, by the library."""
-    (scores,) = numbers(in_javascript("scaling.js", "m.unrelated(...c)", [[n, seed]]))
+    (scores,) = json.loads(in_javascript("scaling.js", "m.unrelated(...c)", [[n, seed]]))
     scores = d_k**0.5 * torch.tensor(scores, dtype=torch.float64)
     return probabilities(scores), entropy(scores).exp().item()
 

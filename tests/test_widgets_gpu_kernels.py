@@ -3,6 +3,7 @@
 Never a time: SwiftShader is a processor.
 """
 
+import json
 import math
 
 import pytest
@@ -14,7 +15,7 @@ from hydra_lib.timing import AttentionSize
 from hydra_lib.timing.exact import row_error
 from hydra_lib.timing.verified import tolerance
 from hydra_lib.widgets._bundle import STATIC, bundle
-from tests.conftest import in_javascript, numbers
+from tests.conftest import in_javascript
 
 WIDTHS = (16, 24, 32, 48, 64, 72, 80, 96, 112, 128)
 MATMULS = ((1, 1, 1), (16, 16, 16), (7, 130, 33), (131, 5, 17), (129, 67, 45), (64, 192, 80))
@@ -53,7 +54,7 @@ def compute(gpu_chromium):
 
 
 def names(kind):
-    return numbers(in_javascript("kernels.js", f"m.{kind}_NAMES", [0]))[0]
+    return json.loads(in_javascript("kernels.js", f"m.{kind}_NAMES", [0]))[0]
 
 
 def flat(x):
@@ -153,7 +154,7 @@ def test_counts():
     cases = [{"B": s.B, "h": s.h, "T": s.T, "D": s.head_dim} for s in sizes]
     expression = "[m.attentionFlops(c), m.attentionBytes(c, 'float16', 0), "
     expression += "m.attentionBytes(c, 'float32', 5)]"
-    found = numbers(in_javascript("kernels.js", expression, cases))
+    found = json.loads(in_javascript("kernels.js", expression, cases))
     for size, (flops, half, stored) in zip(sizes, found, strict=True):
         assert flops == size.flops()
         assert half == size.bytes(torch.float16)
@@ -164,7 +165,7 @@ def test_counts():
 def test_memory_held():
     expression = "m.ATTENTION_NAMES.map((name) => m.heldBytes(m.attentionPlan(name, c)))"
     size = {"B": 1, "h": 12, "Tq": 1024, "Tk": 1024, "D": 64, "causal": True}
-    (found,) = numbers(in_javascript("kernels.js", expression, [size]))
+    (found,) = json.loads(in_javascript("kernels.js", expression, [size]))
     assert found == [4 * 12 * (1024 * 1024 + 1024 * 64), 4 * 12 * 1024 * 64]
 
 
@@ -178,7 +179,7 @@ def test_kernels_are_short():
 def test_the_fused_kernel_of_every_width_fits_what_devices_have():
     expression = "m.attentionPlan(m.ATTENTION_NAMES[1], c).shared"
     sizes = [{"B": 1, "h": 1, "Tq": 1, "Tk": 1, "D": D, "causal": True} for D in WIDTHS]
-    shared = numbers(in_javascript("kernels.js", expression, sizes))
+    shared = json.loads(in_javascript("kernels.js", expression, sizes))
     # 16 KiB is what WebGPU promises, 32 KiB what most devices give.
     assert all(x <= 2**14 for x, D in zip(shared, WIDTHS, strict=True) if D <= 96)
     assert max(shared) <= 2**15

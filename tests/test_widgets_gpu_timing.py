@@ -1,5 +1,6 @@
 """What is timed on the reader's machine, and how, without a browser: a fake clock, plain loops."""
 
+import json
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from hydra_lib.timing import sampling
 from hydra_lib.timing.exact import exact_attention, row_error
 from hydra_lib.timing.verified import tolerance
-from tests.conftest import in_javascript, numbers
+from tests.conftest import in_javascript
 
 # A clock that moves when work is done or waited for, in seconds; `log` is what happened.
 FAKE = """(async (c) => {
@@ -28,19 +29,19 @@ FAKE = """(async (c) => {
 
 
 def play(expression, **case):
-    return numbers(in_javascript("sampling.js", FAKE % expression, [case]))[0]
+    return json.loads(in_javascript("sampling.js", FAKE % expression, [case]))[0]
 
 
 def test_the_page_s_clock_is_in_seconds():
     expression = "[performance.now(), m.pageSeconds(), performance.now()]"
-    [(before, seconds, after)] = numbers(in_javascript("sampling.js", expression, [0]))
+    [(before, seconds, after)] = json.loads(in_javascript("sampling.js", expression, [0]))
     assert before <= 1000 * seconds <= after
 
 
 def test_quantiles_are_those_of_the_library():
     generator = np.random.default_rng(0)
     cases = [generator.exponential(size=n).tolist() for n in (1, 2, 3, 5, 6, 19, 20, 21, 100)]
-    found = numbers(in_javascript("sampling.js", "m.quantiles(c)", cases))
+    found = json.loads(in_javascript("sampling.js", "m.quantiles(c)", cases))
     for values, one in zip(cases, found, strict=True):
         expected = sampling.quantiles(np.array(values))
         assert [one[key] for key in ("p20", "p50", "p80", "spread")] == pytest.approx(expected)
@@ -121,7 +122,7 @@ def test_each_mistake_costs_what_it_counts(made, seconds, submits):
 
 
 def test_mistakes_have_names():
-    names = numbers(in_javascript("sampling.js", "Object.keys(m.MISTAKES)", [0]))[0]
+    names = json.loads(in_javascript("sampling.js", "Object.keys(m.MISTAKES)", [0]))[0]
     assert names == ["no_wait", "cold", "upload", "pipeline", "one_sample"]
 
 
@@ -141,7 +142,7 @@ def test_loops_compute_attention(h, T, D):
     }), Array.from({length: size.pairs * size.T}, (_, i) => [...m.exactAttention(inputs, size, i)])]
     )(c.size, Object.fromEntries(["q", "k", "v"].map((x) => [x, Float32Array.from(c[x])])))"""
     size = {"pairs": h, "T": T, "D": D}
-    (found,) = numbers(in_javascript("loops.js", expression, [case | {"size": size}]))
+    (found,) = json.loads(in_javascript("loops.js", expression, [case | {"size": size}]))
     assert len(found) == 4
     for result in found:
         assert row_error(torch.tensor(result).reshape(exact.shape), exact) < tolerance(q.dtype)
@@ -153,7 +154,7 @@ def test_exact_product_and_row_error():
     a, b = torch.randn(2, 9, 9, generator=torch.Generator().manual_seed(0)).double()
     case = {"a": a.flatten().tolist(), "b": b.flatten().tolist()}
     expression = "Array.from({length: 9}, (_, i) => [...m.exactProduct(c, {n: 9}, i)])"
-    found = numbers(in_javascript("loops.js", expression, [case]))[0]
+    found = json.loads(in_javascript("loops.js", expression, [case]))[0]
     torch.testing.assert_close(torch.tensor(found, dtype=torch.float64), a @ b)
     off = (a @ b) + 1e-3 * torch.arange(9.0)[:, None].double()
     error = "m.rowError(c[0], c[1])"
@@ -163,7 +164,7 @@ def test_exact_product_and_row_error():
         [[[1.0]], [[0.0]]],
         [[[0.5], [0.1]], [[0.5], [0.0]]],  # a row of nothing is measured by the others
     ]
-    found = numbers(in_javascript("loops.js", error, pairs))
+    found = json.loads(in_javascript("loops.js", error, pairs))
     assert found == pytest.approx([row_error(off, a @ b), 0, 1, 0.2])
     assert row_error(*(torch.tensor(rows).double() for rows in pairs[3])) == pytest.approx(0.2)
     assert in_javascript("loops.js", "m.rowError([[NaN], [1]], [[1], [1]])", [0]) == "[null]"
@@ -171,13 +172,13 @@ def test_exact_product_and_row_error():
 
 def test_tolerances_are_those_of_the_library():
     names = ("float16", "float32", "float64")
-    found = numbers(in_javascript("loops.js", "m.tolerance(c)", names))
+    found = json.loads(in_javascript("loops.js", "m.tolerance(c)", names))
     assert found == [tolerance(getattr(torch, name)) for name in names]
 
 
 def test_rows_to_check():
     cases = [[5, 1], [10**6, 10**6], [10**6, 6 * 10**6], [17, 10**9], [16, 10**9]]
-    found = numbers(in_javascript("loops.js", "m.rowsToCheck(...c)", cases))
+    found = json.loads(in_javascript("loops.js", "m.rowsToCheck(...c)", cases))
     assert found[0] == [0, 1, 2, 3, 4]
     assert [len(rows) for rows in found[2:]] == [33, 16, 16]
     assert len(found[1]) == 200
@@ -189,7 +190,7 @@ def test_random_numbers():
     expression = (
         "[...m.randomNumbers(4000, 1)].concat([...m.randomNumbers(2 ** 20 + 2, 1).slice(-2)])"
     )
-    found = np.array(numbers(in_javascript("loops.js", expression, [0]))[0])
+    found = np.array(json.loads(in_javascript("loops.js", expression, [0]))[0])
     assert abs(found[:4000].mean()) < 0.05
     assert abs(found[:4000].var() - 1) < 0.05
     assert (found[4000:] == found[:2]).all()

@@ -17,7 +17,6 @@ from tests.conftest import (
     follow,
     in_javascript,
     middle,
-    numbers,
     press,
     swipe,
     written_weight,
@@ -62,7 +61,7 @@ def test_arithmetic_agrees_with_the_library():
         target = torch.rand(3, generator=generator, dtype=torch.float64)
         cases.append([x.tolist() for x in (scores, values, target)])
         expected.append(by_the_library(scores, values, target))
-    got = numbers(in_javascript("gradient.js", "m.learning(...c)", cases))
+    got = json.loads(in_javascript("gradient.js", "m.learning(...c)", cases))
     for result, (p, output, loss, push) in zip(got, expected, strict=True):
         for name, wanted in (("p", p), ("output", output), ("loss", loss), ("push", push)):
             torch.testing.assert_close(
@@ -100,7 +99,7 @@ def test_descent():
         [s.tolist(), VALUES.tolist(), VALUES[6].tolist(), {"rate": r, "most": 8, "steps": 17}]
         for s, r in zip(starts, rates, strict=True)
     ]
-    got = numbers(in_javascript("gradient.js", "m.descent(...c)", cases))
+    got = json.loads(in_javascript("gradient.js", "m.descent(...c)", cases))
     for result, start, rate in zip(got, starts, rates, strict=True):
         losses, scores = descended(start, 6, 17, rate)
         assert result["losses"] == pytest.approx(losses, rel=1e-9)

@@ -1,6 +1,7 @@
 """The head splitter: its arithmetic and refusals against the library, every control, links."""
 
 import itertools
+import json
 import random
 
 import pytest
@@ -11,7 +12,7 @@ from playwright.sync_api import expect
 from hydra_lib import heads
 from hydra_lib.multihead import MultiHeadAttention
 from hydra_lib.widgets import HeadSplitterWidget
-from tests.conftest import expect_refused, follow, in_javascript, numbers
+from tests.conftest import expect_refused, follow, in_javascript
 
 browser = pytest.mark.browser
 
@@ -45,7 +46,7 @@ def test_refusals_are_the_library_s_word_for_word():
     cases += [[draw.randint(-2, 40), draw.randint(-2, 60)] for _ in range(500)]
     # Further away than the search goes: 65,521 is prime, so below 40,000 only 1 divides it.
     cases += [[65_521, 40_000], [65_521, 9_999], [65_521, 10_000], [65_521, 10_001], [10, 65_536]]
-    got = numbers(in_javascript("heads.js", "m.refusal(c[0], c[1])", cases))
+    got = json.loads(in_javascript("heads.js", "m.refusal(c[0], c[1])", cases))
     assert got == [refusal(*case) for case in cases]
     assert 50 < got.count("") < 1150  # both kinds occur
 
@@ -57,7 +58,7 @@ def test_shapes_and_parameters_agree_with_the_library():
         for batch, T in itertools.product(range(1, 4), range(1, 5))
     ]
     expression = "{...m.shapes(...c), count: m.parameters(c[0])}"
-    got = numbers(in_javascript("heads.js", f"({expression})", cases))
+    got = json.loads(in_javascript("heads.js", f"({expression})", cases))
     generator = torch.Generator().manual_seed(9)
     layers = {}
     for (d_model, n_heads, batch, T), result in zip(cases, got, strict=True):

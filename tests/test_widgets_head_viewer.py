@@ -18,7 +18,7 @@ from hydra_lib.toy.model import ToyModel, stored
 from hydra_lib.toy.roles import role_scores, role_targets
 from hydra_lib.widgets import HeadViewerWidget
 from hydra_lib.widgets.head_viewer import check_document
-from tests.conftest import expect_refused, follow, in_javascript, numbers
+from tests.conftest import expect_refused, follow, in_javascript
 
 browser = pytest.mark.browser
 
@@ -148,7 +148,7 @@ def test_first_position_is_the_last_look_up_with_an_outcome(text, position):
 def test_rules_agree_with_the_library():
     documents = corpus(1000, seed=5)
     texts = [spelled(ids[:-1]) for ids in documents.ids]
-    got = numbers(in_javascript("toy_language.js", "m.annotate(c)", texts))
+    got = json.loads(in_javascript("toy_language.js", "m.annotate(c)", texts))
     targets = role_targets(documents)
     answers = (targets["induction"] | targets["bracket"] | targets["entity"]).tolist()
     jobs, places = documents.job.tolist(), documents.target.tolist()
@@ -189,7 +189,7 @@ def test_refusals_are_the_library_s_word_for_word():
         length, change = draw.randint(0, 49), draw.randint(0, 48)
         other = draw.choice(SYMBOLS * 3 + "Z0'\\ \"é")
         cases += [text[:length], (text[:change] + other + text[change + 1 :])[:48]]
-    got = numbers(in_javascript("toy_language.js", "m.examine(c)", cases))
+    got = json.loads(in_javascript("toy_language.js", "m.examine(c)", cases))
     assert [found["problem"] for found in got] == [refusal(case) for case in cases]
     problems = [found["problem"] for found in got]
     for kind in (
@@ -212,7 +212,7 @@ def test_refusals_are_the_library_s_word_for_word():
 def test_drawn_documents_are_of_the_language():
     cases = [[seed, 2 + seed % 47] for seed in range(1000)] + [[7, 48]] * 2 + [[2**32 - 1, 48]]
     expression = "[m.randomDocument(...c), m.opening(m.randomDocument(...c))]"
-    got = numbers(in_javascript("toy_language.js", expression, cases))
+    got = json.loads(in_javascript("toy_language.js", expression, cases))
     for (_, length), (text, opening) in zip(cases, got, strict=True):
         assert (len(text), refusal(text)) == (length, "")
         asked = []
@@ -278,7 +278,7 @@ def test_model_agrees_with_the_library():
         off = {"layer": length // HEADS % LAYERS, "head": length % HEADS} if n % 2 else None
         cases.append({"ids": ids[:length], "off": off})
     weights = HeadViewerWidget().weights
-    got = numbers(in_javascript("toy_model.js", FORWARD, [weights, *cases]))[1:]
+    got = json.loads(in_javascript("toy_model.js", FORWARD, [weights, *cases]))[1:]
     results = [torch.frombuffer(bytearray(base64.b64decode(x)), dtype=torch.float64) for x in got]
     exact, single = stored().double(), stored()
     groups = {}
@@ -306,7 +306,7 @@ def test_a_model_of_another_shape_agrees():
     halves.load_state_dict({name: x.half().float() for name, x in model.state_dict().items()})
     ids = encode(TEXT)[None]
     cases = [widget.weights, {"ids": ids[0].tolist(), "off": None}]
-    got = numbers(in_javascript("toy_model.js", FORWARD, cases))[1]
+    got = json.loads(in_javascript("toy_model.js", FORWARD, cases))[1]
     ours = torch.frombuffer(bytearray(base64.b64decode(got)), dtype=torch.float64)[None]
     expected = library_forward(halves.double(), ids, None)
     torch.testing.assert_close(ours, expected, rtol=0, atol=1e-9)
@@ -316,7 +316,7 @@ def test_what_follows_a_position_is_the_softmax_of_its_own_logits():
     logits = torch.randn(7, 11, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     given = f"{{ logits: Float64Array.from({logits.flatten().tolist()}) }}"
     expression = f"Array.from(m.predict({given}, c, 11))"
-    got = numbers(in_javascript("toy_model.js", expression, list(range(7))))
+    got = json.loads(in_javascript("toy_model.js", expression, list(range(7))))
     got = torch.tensor(got, dtype=torch.float64)
     torch.testing.assert_close(got, logits.softmax(dim=1), rtol=1e-12, atol=0)
 
@@ -897,7 +897,7 @@ def test_another_document(widget_page, library):
     page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=4, seed=2**32 - 2))
     seeds = [2**32 - 1, 0, 1]
     expression = "[m.randomDocument(c, 27), m.opening(m.randomDocument(c, 27))]"
-    drawn = numbers(in_javascript("toy_language.js", expression, seeds))
+    drawn = json.loads(in_javascript("toy_language.js", expression, seeds))
     assert [len(text) for text, _ in drawn] == [27] * 3
     button = page.get_by_role("button", name="another document")
     for n, (text, position) in enumerate(drawn):

@@ -1,6 +1,7 @@
 """The widget of a layer that learns: arithmetic against the library, its steps, controls, links."""
 
 import itertools
+import json
 import re
 
 import pytest
@@ -10,15 +11,7 @@ from playwright.sync_api import expect
 from hydra_lib import HeadConfig, MultiHeadAttention, sentence
 from hydra_lib.widgets import LearningWidget
 from hydra_lib.widgets._base import SettingError
-from tests.conftest import (
-    drawn,
-    expect_refused,
-    follow,
-    in_javascript,
-    numbers,
-    press,
-    uniforms,
-)
+from tests.conftest import drawn, expect_refused, follow, in_javascript, press, uniforms
 
 browser = pytest.mark.browser
 VALUES = sentence.VALUES.double()
@@ -72,7 +65,7 @@ def test_a_layer_and_its_gradients_agree_with_the_library():
     expression = """(([x, W, h, d]) => (
         (all) => [all.output, all.heads.map((one) => one.weights), m.gradients(x, W, all, d)]
     )(m.forward(x, W, h)))(c)"""
-    found = numbers(in_javascript("multihead.js", expression, cases))
+    found = json.loads(in_javascript("multihead.js", expression, cases))
     for (output, weights, ways), wanted in zip(found, expected, strict=True):
         close(output, wanted[0].detach())
         close(weights, wanted[1].detach())
@@ -86,7 +79,7 @@ def text_of(colours):
 
 
 def test_a_text_by_hand():
-    [found] = numbers(
+    [found] = json.loads(
         in_javascript("multihead.js", "m.textOf(c)", [[[0.5, 1, 0], [0.5, 0.5, 0.5]]])
     )
     root = 3**0.5
@@ -123,7 +116,7 @@ ANSWERS = """(([seed, at, colours]) => {
 
 def answers(seed, at):
     found = in_javascript("multihead.js", ANSWERS, [[seed, at, VALUES.tolist()]])
-    return numbers(found)[0]
+    return json.loads(found)[0]
 
 
 @pytest.mark.parametrize("seed", [0, 2**32 - 1])

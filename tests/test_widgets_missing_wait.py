@@ -1,12 +1,13 @@
 """The stopwatch with four places for a wait: what each choice measures, on a made-up queue too."""
 
 import itertools
+import json
 
 import pytest
 from playwright.sync_api import expect
 
 from hydra_lib.widgets import MissingWaitWidget
-from tests.conftest import expect_refused, in_javascript, numbers
+from tests.conftest import expect_refused, in_javascript
 
 # Earlier work takes 5 s, the kernel 1 s, a launch 1 ms, the way to the device and back 100 ms: the
 # host's clock and the queue's end.
@@ -21,7 +22,7 @@ FAKE = """(async () => {
 
 def test_the_verdict_is_what_the_clock_shows():
     cases = list(itertools.product((False, True), repeat=4))
-    found = numbers(in_javascript("missing_wait.js", FAKE, cases))
+    found = json.loads(in_javascript("missing_wait.js", FAKE, cases))
     for waits, (seconds, verdict) in zip(cases, found, strict=True):
         first, second, third, _ = waits
         trips = 0.1 * (second + third)
@@ -40,7 +41,7 @@ def test_the_verdict_is_what_the_clock_shows():
 
 
 def test_the_lines_of_the_stopwatch():
-    (lines,) = numbers(in_javascript("missing_wait.js", "m.STOPWATCH", [None]))
+    (lines,) = json.loads(in_javascript("missing_wait.js", "m.STOPWATCH", [None]))
     assert lines == [
         "queue.submit([earlier]);", None, "const start = performance.now();", None,
         "queue.submit([kernel]);", None, "const stop = performance.now();", None,
@@ -70,7 +71,7 @@ def test_the_words():
         (1, 1, 1, 1): f"{right} The wait before the launch is counted too: one {trip}."
         " The last wait comes after the clock has stopped and changes nothing.",
     }
-    found = numbers(in_javascript("missing_wait.js", "m.verdict(c).words", list(words)))
+    found = json.loads(in_javascript("missing_wait.js", "m.verdict(c).words", list(words)))
     assert found == list(words.values())
 
 

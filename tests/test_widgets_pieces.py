@@ -1,6 +1,7 @@
 """The widget of a softmax in pieces: findings and merges against the library, controls, links."""
 
 import itertools
+import json
 import math
 import re
 
@@ -12,7 +13,7 @@ from hydra_lib import causal_mask, scaled_dot_product_attention, sentence
 from hydra_lib.parallel import merge, partial_softmax
 from hydra_lib.widgets import PiecesWidget
 from hydra_lib.widgets._base import SettingError
-from tests.conftest import drawn, expect_refused, follow, in_javascript, numbers, press
+from tests.conftest import drawn, expect_refused, follow, in_javascript, press
 
 browser = pytest.mark.browser
 Q, K, V = (x.double() for x in (sentence.QUERIES, sentence.KEYS, sentence.VALUES))
@@ -48,7 +49,7 @@ def findings(word, cuts):
 
 def test_slices():
     cases = [list(cuts) for cuts in itertools.product((False, True), repeat=6)]
-    got = numbers(in_javascript("pieces.js", "m.slicesOf(c)", cases))
+    got = json.loads(in_javascript("pieces.js", "m.slicesOf(c)", cases))
     assert got == [slices(cuts) for cuts in cases]
 
 
@@ -64,7 +65,7 @@ def test_findings_and_merges_agree_with_the_library():
     expression = """(([s, v, i, a, b]) => (([x, y]) => [x, y, m.merge(x, y), m.merge(y, x)])(
         [m.finding(s, v, i, a), m.finding(s, v, i, b)]))(c)"""
     for (_, _, word, *parts), got in zip(
-        cases, numbers(in_javascript("pieces.js", expression, cases)), strict=True
+        cases, json.loads(in_javascript("pieces.js", expression, cases)), strict=True
     ):
         mask = causal_mask(7)[word : word + 1]
         a, b = (partial_softmax(Q[word : word + 1], K[own], V[own], mask[:, own]) for own in parts)

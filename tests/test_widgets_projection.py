@@ -1,5 +1,6 @@
 """The widget of words that become queries and keys: sums of arrows, the table, planes, links."""
 
+import json
 import re
 from functools import partial
 
@@ -17,7 +18,6 @@ from tests.conftest import (
     follow,
     in_javascript,
     middle,
-    numbers,
     press,
     swipe,
     written_weight,
@@ -59,7 +59,7 @@ def test_the_sums_of_features_weigh_nearly_as_the_arrows_of_the_sentence():
 def test_a_way_by_hand():
     arrows = [[1, -2], [4, 4], [0.5, 0.25]]
     cases = [[[1, 0, 0.5], arrows], [[0, 0, 0], arrows]]
-    found = numbers(in_javascript("projection_plane.js", "m.way(...c)", cases))
+    found = json.loads(in_javascript("projection_plane.js", "m.way(...c)", cases))
     assert found == [[[0, 0], [1, -2], [1.25, -1.875]], [[0, 0]]]
 
 
@@ -68,7 +68,7 @@ def test_names_stand_inside_the_plane_and_clear_of_their_tips(half):
     tips = [[x / 2, y / 2] for x in range(-8, 9) for y in range(-8, 9)]
     cases = [[tip, half] for tip in tips]
     for (tip, _), spots in zip(
-        cases, numbers(in_javascript("arrow_names.js", "m.around(...c)", cases)), strict=True
+        cases, json.loads(in_javascript("arrow_names.js", "m.around(...c)", cases)), strict=True
     ):
         assert spots
         for x, y in spots:
@@ -80,7 +80,7 @@ def test_names_stand_inside_the_plane_and_clear_of_their_tips(half):
 def test_clearance_by_hand():
     taken = [{"at": [1, 0], "wide": 0.5, "tall": 0.25}, {"at": [0, 3], "wide": 0, "tall": 0.5}]
     cases = [[[3, 0], 0.5, taken], [[1, 2], 0.5, taken], [[1, 0.125], 0.5, taken]]
-    found = numbers(in_javascript("arrow_names.js", "m.clearance(...c)", cases))
+    found = json.loads(in_javascript("arrow_names.js", "m.clearance(...c)", cases))
     assert found == [1, 0.5, -0.125]
 
 

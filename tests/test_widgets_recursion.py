@@ -1,5 +1,6 @@
 """The widget of the recursion: counts, areas and costs against the library, every control."""
 
+import json
 import random
 import re
 
@@ -11,16 +12,7 @@ from playwright.sync_api import expect
 from hydra_lib.matmul.counting import Tally, counted, triple_loop
 from hydra_lib.matmul.schemes import LADERMAN, STRASSEN, naive
 from hydra_lib.widgets import RecursionWidget, StrassenWidget
-from tests.conftest import (
-    drawn,
-    expect_refused,
-    follow,
-    in_javascript,
-    middle,
-    numbers,
-    pull,
-    swipe,
-)
+from tests.conftest import drawn, expect_refused, follow, in_javascript, middle, pull, swipe
 from tests.test_widgets_strassen import ALGORITHMS, AUTHORS, RAISED, invent, sent
 
 browser = pytest.mark.browser
@@ -58,23 +50,23 @@ def test_counts_are_the_library_s():
     cases = [(a, L, leaf) for a in ALGORITHMS.values() for L in range(13) for leaf in leaves]
     cases += [(a, L, 3) for a in (LADERMAN, naive(2, 3, 5), naive(5, 1, 3)) for L in range(9)]
     asked = [[sent(a), L, leaf] for a, L, leaf in cases]
-    got = numbers(in_javascript("bilinear.js", "m.operationCounts(...c)", asked))
+    got = json.loads(in_javascript("bilinear.js", "m.operationCounts(...c)", asked))
     for (algorithm, levels, leaf), counts in zip(cases, got, strict=True):
         assert tuple(counts) == algorithm.counts(levels, leaf)
         assert sum(counts) < 2**53
     ones = [[sent(a)] for a in ALGORITHMS.values()]
-    got = numbers(in_javascript("bilinear.js", "m.operationCounts(...c, 12)", ones))
+    got = json.loads(in_javascript("bilinear.js", "m.operationCounts(...c, 12)", ones))
     assert [tuple(counts) for counts in got] == [a.counts(12) for a in ALGORITHMS.values()]
     others = [*ALGORITHMS.values(), LADERMAN, invent(random.Random(12))]
     asked = [[sent(a)] for a in others]
-    written = numbers(in_javascript("bilinear.js", "m.writtenAdditions(...c)", asked))
+    written = json.loads(in_javascript("bilinear.js", "m.writtenAdditions(...c)", asked))
     assert [tuple(w) for w in written] == [a.additions(share=False) for a in others]
     assert len({sum(map(abs, np.ravel(f))) for f in (others[-1].U, others[-1].V)}) == 2
 
 
 def test_triple_loop_counts():
     levels = list(range(13))
-    got = numbers(in_javascript("bilinear.js", "m.tripleLoopCounts(c)", levels))
+    got = json.loads(in_javascript("bilinear.js", "m.tripleLoopCounts(c)", levels))
     for L, result in zip(levels, got, strict=True):
         n = 2**L
         assert result == {"n": n, "counts": [n**3, n**3 - n**2]}
@@ -87,7 +79,7 @@ def test_triple_loop_counts():
 
 def test_the_area_that_is_kept_is_the_share_of_the_work():
     cases = [(rank, levels) for rank in (7, 8) for levels in range(5)]
-    got = numbers(in_javascript("bilinear.js", "m.kept(...c)", cases))
+    got = json.loads(in_javascript("bilinear.js", "m.kept(...c)", cases))
     side = 64  # every edge is a multiple of this part of the square
     for (rank, levels), parts in zip(cases, got, strict=True):
         assert len(parts) == rank**levels
@@ -105,13 +97,15 @@ def test_the_area_that_is_kept_is_the_share_of_the_work():
 def test_cost_ratios():
     cases = [(a, L, c) for a in ALGORITHMS.values() for L in range(13) for c in (0, 0.25, 1, 4)]
     asked = [[sent(a), L, c] for a, L, c in cases]
-    got = numbers(in_javascript("bilinear.js", "m.costRatio(...c)", asked))
+    got = json.loads(in_javascript("bilinear.js", "m.costRatio(...c)", asked))
     for (algorithm, L, c), ratio in zip(cases, got, strict=True):
         products, sums = algorithm.counts(L)
         n = 2**L
         assert ratio == pytest.approx((products + c * sums) / (n**3 + c * (n**3 - n**2)), rel=1e-12)
     # By hand, Strassen once: 7 + 18 additions over 8 + 4.
-    by_hand = numbers(in_javascript("bilinear.js", "m.costRatio(...c)", [[sent(STRASSEN), 1, 1]]))
+    by_hand = json.loads(
+        in_javascript("bilinear.js", "m.costRatio(...c)", [[sent(STRASSEN), 1, 1]])
+    )
     assert by_hand == [25 / 12]
 
 

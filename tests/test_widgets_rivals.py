@@ -1,5 +1,6 @@
 """Distributions of one mean energy: arithmetic against the library, every control, links."""
 
+import json
 import math
 import re
 
@@ -10,17 +11,7 @@ from playwright.sync_api import expect
 from hydra_lib import entropy, mean_energy, probabilities
 from hydra_lib.widgets import RivalsWidget
 from hydra_lib.widgets._base import SettingError
-from tests.conftest import (
-    drag,
-    drawn,
-    expect_refused,
-    follow,
-    in_javascript,
-    middle,
-    numbers,
-    press,
-    swipe,
-)
+from tests.conftest import drag, drawn, expect_refused, follow, in_javascript, middle, press, swipe
 
 browser = pytest.mark.browser
 SCORES = torch.tensor([2.0, 1.0, 0.0], dtype=torch.float64)
@@ -44,14 +35,14 @@ def test_bad_settings(setting, message):
 def test_softmax_of_a_mean_energy_is_the_library_s():
     taus = [0.0, 0.05, 0.2, 1.0, 1.7, 30.0, math.inf]
     energies = [mean_energy(SCORES, tau).item() for tau in taus]
-    got = numbers(in_javascript("rivals.js", "[m.softmaxOf(c), m.temperatureOf(c)]", energies))
+    got = json.loads(in_javascript("rivals.js", "[m.softmaxOf(c), m.temperatureOf(c)]", energies))
     for tau, (p, found) in zip(taus, got, strict=True):
         torch.testing.assert_close(
             torch.tensor(p, dtype=torch.float64), probabilities(SCORES, tau), rtol=1e-9, atol=1e-15
         )
         assert float(found) == pytest.approx(tau, rel=1e-7)
     # Above the plain average: the same with the scores turned round.
-    turned = numbers(in_javascript("rivals.js", "[m.softmaxOf(-2 - c), m.temperatureOf(-2 - c)]",
+    turned = json.loads(in_javascript("rivals.js", "[m.softmaxOf(-2 - c), m.temperatureOf(-2 - c)]",
                                    energies[:5]))  # fmt: skip
     for (p, tau), (q, found) in zip(got, turned, strict=False):
         assert (q, float(found)) == (pytest.approx(p[::-1]), pytest.approx(float(tau)))
@@ -66,7 +57,7 @@ def sparsemax(scores):
 def test_sparsemax_of_a_mean_energy_is_sparsemax():
     expected = [sparsemax(SCORES / tau) for tau in (0.3, 0.9, 1.1, 2.9, 3.1, 7.0)]
     energies = [-(p @ SCORES).item() for p in expected]
-    got = numbers(in_javascript("rivals.js", "m.sparsemaxOf(c)", energies))
+    got = json.loads(in_javascript("rivals.js", "m.sparsemaxOf(c)", energies))
     for p, q in zip(expected, got, strict=True):
         assert q == pytest.approx(p.tolist(), abs=1e-9)
     assert [min(q) == 0 for q in got] == [True, True, True, True, False, False]
@@ -75,14 +66,14 @@ def test_sparsemax_of_a_mean_energy_is_sparsemax():
 def test_a_line_holds_the_distributions_of_its_mean_energy():
     cases = [[U, step / 20] for U in ENERGIES for step in range(21)]
     expression = "(p => [p, m.alongOf(c[0], p[1])])(m.weightsAt(...c))"
-    got = numbers(in_javascript("rivals.js", expression, cases))
+    got = json.loads(in_javascript("rivals.js", expression, cases))
     for (U, along), (p, found) in zip(cases, got, strict=True):
         assert min(p) >= 0
         assert sum(p) == pytest.approx(1, abs=1e-12)
         assert -2 * p[0] - p[1] == pytest.approx(U, abs=1e-12)
         corner = U in (ENERGIES[0], ENERGIES[-1])
         assert found == (0 if corner else pytest.approx(along, abs=1e-9))
-    ends = numbers(in_javascript("rivals.js", "m.alongOf(...c)", [[-1.5, -1], [-1.5, 0.7]]))
+    ends = json.loads(in_javascript("rivals.js", "m.alongOf(...c)", [[-1.5, -1], [-1.5, 0.7]]))
     assert ends == [0, 1]  # a pointer outside the triangle
 
 
@@ -95,7 +86,9 @@ def test_no_rival_is_better():
     q = torch.stack([(-U - middle) / 2, middle, (2 + U - middle) / 2], dim=1)
     expression = """['entropy', 'gini'].map((k) =>
         [m.weightsAt(...c), m.MEASURES[k].best(c[0])].map(m.MEASURES[k].of))"""
-    got = torch.tensor(numbers(in_javascript("rivals.js", expression, cases)), dtype=torch.float64)
+    got = torch.tensor(
+        json.loads(in_javascript("rivals.js", expression, cases)), dtype=torch.float64
+    )
     own, best = got.unbind(dim=2)
     torch.testing.assert_close(own[:, 0], torch.special.entr(q).sum(dim=1), rtol=0, atol=1e-9)
     torch.testing.assert_close(own[:, 1], (1 - q.square().sum(dim=1)) / 2, rtol=0, atol=1e-9)
@@ -106,7 +99,7 @@ def test_no_rival_is_better():
 def test_a_weight_of_nothing_adds_nothing():
     cases = [[1, 0, 0], [0, 0.5, 0.5]]
     expression = "['entropy', 'gini'].map((k) => m.MEASURES[k].of(c))"
-    (corner, edge) = numbers(in_javascript("rivals.js", expression, cases))
+    (corner, edge) = json.loads(in_javascript("rivals.js", expression, cases))
     assert corner == [0, 0]
     assert edge == pytest.approx([math.log(2), 0.25])
 
@@ -114,8 +107,8 @@ def test_a_weight_of_nothing_adds_nothing():
 def test_contours_are_where_a_measure_has_one_value():
     most = {"entropy": entropy(torch.zeros(3)).item(), "gini": 1 / 3}
     cases = [[name, share * most[name], 60] for name in most for share in (0.2, 0.5, 0.9)]
-    got = numbers(in_javascript("rivals.js", "m.contour(...c)", cases))
-    tops = numbers(in_javascript("rivals.js", "m.MEASURES[c].most", list(most)))
+    got = json.loads(in_javascript("rivals.js", "m.contour(...c)", cases))
+    tops = json.loads(in_javascript("rivals.js", "m.MEASURES[c].most", list(most)))
     assert tops == pytest.approx(list(most.values()))
     for (name, level, count), points in zip(cases, got, strict=True):
         p = torch.tensor(points, dtype=torch.float64)

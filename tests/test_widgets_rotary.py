@@ -1,6 +1,7 @@
 """The widget of positions: turned arrows against the library, weights, dials, distances, links."""
 
 import cmath
+import json
 import math
 import re
 from functools import partial
@@ -21,7 +22,6 @@ from tests.conftest import (
     follow,
     in_javascript,
     middle,
-    numbers,
     press,
     swipe,
     written_weight,
@@ -50,7 +50,7 @@ def test_bad_settings(setting, message):
 
 
 def turned(cases):
-    found = numbers(in_javascript("rotary.js", "m.turned(...c)", cases))
+    found = json.loads(in_javascript("rotary.js", "m.turned(...c)", cases))
     return torch.tensor(found, dtype=torch.float64)
 
 

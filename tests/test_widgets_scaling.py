@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 import math
 import re
 
@@ -12,16 +13,7 @@ from playwright.sync_api import expect
 
 from hydra_lib import boltzmann, scaling
 from hydra_lib.widgets import ScalingWidget
-from tests.conftest import (
-    drawn,
-    expect_refused,
-    follow,
-    in_javascript,
-    numbers,
-    stir,
-    table_of,
-    uniforms,
-)
+from tests.conftest import drawn, expect_refused, follow, in_javascript, stir, table_of, uniforms
 
 browser = pytest.mark.browser
 SCORES = "m.sampler(c.rows, c.keys, c.seed).scores(c.d, c.mu_q, c.mu_k, c.sigma)"
@@ -66,14 +58,14 @@ def test_random_numbers_are_those_that_their_source_names():
     assert stir(1) == 0x514E28B7  # MurmurHash3 of nothing, with seed 1
     cases = [(seed, stream) for seed in (0, 7, 99991) for stream in (0, 5)]
     expression = "(() => { const u = m.uniforms(...c); return [u(), u(), u()]; })()"
-    found = numbers(in_javascript("random.js", expression, cases))
+    found = json.loads(in_javascript("random.js", expression, cases))
     for case, drawn_numbers in zip(cases, found, strict=True):
         assert drawn_numbers == list(itertools.islice(uniforms(*case), 3))
 
 
 def test_moments_agree_with_the_library():
     cases = random_cases(1000)
-    got = numbers(in_javascript("scaling.js", "m.moments(c.d, c.mu_q, c.mu_k, c.sigma)", cases))
+    got = json.loads(in_javascript("scaling.js", "m.moments(c.d, c.mu_q, c.mu_k, c.sigma)", cases))
     for case, moments in zip(cases, got, strict=True):
         d, sigma = case["d"], case["sigma"]
         expected = scaling.dot_product_moments(d, case["mu_q"], case["mu_k"], sigma, sigma)
@@ -102,7 +94,7 @@ ENTRIES = """(() => {
 
 def test_scores_are_the_products_of_shared_queries_with_keys():
     cases = random_cases(1000)
-    got = numbers(in_javascript("scaling.js", ENTRIES % SCORES, cases))
+    got = json.loads(in_javascript("scaling.js", ENTRIES % SCORES, cases))
     for case, entries in zip(cases, got, strict=True):
         q, k = (torch.tensor(entries[x], dtype=torch.float64) for x in "qk")
         q, k = case["mu_q"] + case["sigma"] * q, case["mu_k"] + case["sigma"] * k
@@ -122,7 +114,7 @@ def test_measures_and_saturation_agree_with_the_library():
         row = torch.randn(2 + index % 7, generator=generator, dtype=torch.float64)
         cases.append((scale * row).tolist())
     expression = "({...m.measure(c), ...m.saturation(c)})"
-    got = numbers(in_javascript("scaling.js", expression, cases))
+    got = json.loads(in_javascript("scaling.js", expression, cases))
     for case, result in zip(cases, got, strict=True):
         scores = torch.tensor(case, dtype=torch.float64)
         measured, left = scaling.measure_moments(scores), scaling.saturation(scores)
@@ -145,7 +137,7 @@ def test_the_sample_has_the_predicted_moments():
         )
         for seed in (0, 1, 2**32 - 1)
     ]
-    got = numbers(in_javascript("scaling.js", SCORES, cases))
+    got = json.loads(in_javascript("scaling.js", SCORES, cases))
     samples = set()
     for case, scores in zip(cases, got, strict=True):
         measured = scaling.measure_moments(torch.tensor(scores, dtype=torch.float64))
@@ -161,11 +153,11 @@ def test_the_sample_has_the_predicted_moments():
 def test_histogram_and_density():
     generator = torch.Generator().manual_seed(5)
     xs = (3 * torch.randn(500, generator=generator, dtype=torch.float64)).tolist()
-    (got,) = numbers(in_javascript("scaling.js", "m.histogram(c, -4, 4, 16)", [xs]))
+    (got,) = json.loads(in_javascript("scaling.js", "m.histogram(c, -4, 4, 16)", [xs]))
     edges = torch.linspace(-4, 4, 17, dtype=torch.float64)
     assert got == torch.histogram(torch.tensor(xs, dtype=torch.float64), edges).hist.tolist()
     at = [[x, {"mean": 0.3, "variance": 2.5}] for x in (-2.0, 0.0, 0.3, 5.0)]
-    density = numbers(in_javascript("scaling.js", "m.normalDensity(c[0], c[1])", at))
+    density = json.loads(in_javascript("scaling.js", "m.normalDensity(c[0], c[1])", at))
     normal = torch.distributions.Normal(0.3, math.sqrt(2.5))
     expected = [normal.log_prob(torch.tensor(x)).exp().item() for x, _ in at]
     assert density == pytest.approx(expected, rel=1e-6)
@@ -188,7 +180,7 @@ def drawings(d, mu_q, mu_k, sigma, seed):
     """The scores of the histogram and of the row, as tensors."""
     case = {"d": d, "mu_q": mu_q, "mu_k": mu_k, "sigma": sigma, "seed": seed}
     shapes = [{**case, "rows": 2000, "keys": 1}, {**case, "rows": 1, "keys": 8}]
-    got = numbers(in_javascript("scaling.js", SCORES, shapes))
+    got = json.loads(in_javascript("scaling.js", SCORES, shapes))
     return [torch.tensor(scores, dtype=torch.float64) for scores in got]
 
 

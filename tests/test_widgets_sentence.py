@@ -1,5 +1,6 @@
 """The widget of the book's sentence: its arithmetic against the library, every control, links."""
 
+import json
 import math
 import re
 
@@ -23,7 +24,6 @@ from tests.conftest import (
     follow,
     in_javascript,
     middle,
-    numbers,
     press,
     swipe,
     table_of,
@@ -114,7 +114,7 @@ def by_parts(parts):
 
 
 def test_parts_by_hand():
-    (got,) = numbers(
+    (got,) = json.loads(
         in_javascript("sentence.js", "m.weightsOf(c, 3)", [{"rule": "own", "parts": [1, 3, 4]}])
     )
     assert got == [[[1, 0, 0], [0.25, 0.75, 0], [0.125, 0.375, 0.5]]]
@@ -153,7 +153,9 @@ def test_arithmetic_agrees_with_the_library():
                 expected.append(by_parts(parts) @ values)
             else:
                 expected.append(rules[rule](n) @ values)
-        got = numbers(in_javascript("sentence.js", "m.mixed(m.weightsOf(c, c.n), c.values)", cases))
+        got = json.loads(
+            in_javascript("sentence.js", "m.mixed(m.weightsOf(c, c.n), c.values)", cases)
+        )
         for output, wanted in zip(got, expected, strict=True):
             torch.testing.assert_close(torch.tensor(output), wanted, rtol=1e-9, atol=1e-12)
     finally:
@@ -162,36 +164,36 @@ def test_arithmetic_agrees_with_the_library():
 
 def test_between_two_sets_of_weights():
     way = "m.between([[[1, 0], [0.5, 0.5]]], [[[0, 1], [0.25, 0.75]]], c)"
-    start, middle, end = numbers(in_javascript("sentence.js", way, [0, 0.5, 1]))
+    start, middle, end = json.loads(in_javascript("sentence.js", way, [0, 0.5, 1]))
     assert start == [[[1, 0], [0.5, 0.5]]]
     assert middle == [[[0.5, 0.5], [0.375, 0.625]]]
     assert end == [[[0, 1], [0.25, 0.75]]]
     # From one head to three: each of them leaves from where the one was.
     way = "m.between([[[1]], [[0]]].slice(0, c), [[[0]], [[1]], [[1]]], 0.25)"
-    one, two = numbers(in_javascript("sentence.js", way, [1, 2]))
+    one, two = json.loads(in_javascript("sentence.js", way, [1, 2]))
     assert one == [[[0.75]], [[1]], [[1]]]
     assert two == [[[0.75]], [[0.25]], [[1]]]
 
 
 def test_dot_product():
-    assert numbers(in_javascript("sentence.js", "m.dot(...c)", [[[2, 3], [5, -7]]])) == [-11]
+    assert json.loads(in_javascript("sentence.js", "m.dot(...c)", [[[2, 3], [5, -7]]])) == [-11]
 
 
 def test_heads_of_several_columns_are_merged_side_by_side():
     values = [[1, 2, 3, 4], [5, 6, 7, 8]]
     weights = [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]  # the second head takes from the other row
-    [merged] = numbers(in_javascript("sentence.js", "m.mixed(...c)", [[weights, values]]))
+    [merged] = json.loads(in_javascript("sentence.js", "m.mixed(...c)", [[weights, values]]))
     assert merged == [[1, 2, 7, 8], [5, 6, 3, 4]]
 
 
 def test_an_arc_is_as_wide_as_its_weight_within_an_edge():
-    widths = numbers(in_javascript("sentence.js", "m.strokes(c)", [0, 0.2, 1]))
+    widths = json.loads(in_javascript("sentence.js", "m.strokes(c)", [0, 0.2, 1]))
     assert widths == [[2.5, 1], [5.5, 4], [17.5, 16]]
 
 
 def test_an_arc_rises_from_its_value_into_its_output():
     pairs = [[i, j, aside] for i in range(7) for j in range(7) for aside in (0, 7)]
-    paths = numbers(
+    paths = json.loads(
         in_javascript("sentence.js", "m.arc(c[0], c[1], 120, c[2] || undefined)", pairs)
     )
     ends = {}
@@ -206,7 +208,7 @@ def test_an_arc_rises_from_its_value_into_its_output():
         ends.setdefault((i, aside), []).append(x3)
     assert all(own == sorted(set(own)) for own in ends.values())  # each enters beside the last
     assert ends[3, 0][3] == 350
-    plain, longer = numbers(in_javascript("sentence.js", "m.arc(3, 1, 120, 0, c)", [0, 24]))
+    plain, longer = json.loads(in_javascript("sentence.js", "m.arc(3, 1, 120, 0, c)", [0, 24]))
     assert longer == plain.replace("M150 120", "M150 144V120")
 
 

@@ -1,5 +1,6 @@
 """The Strassen stepper: labels and counts against the library's tensors, every control, links."""
 
+import json
 import random
 import re
 from types import SimpleNamespace
@@ -12,16 +13,7 @@ from playwright.sync_api import expect
 from hydra_lib.matmul.bilinear import BilinearAlgorithm
 from hydra_lib.matmul.schemes import LADERMAN, STRASSEN, WINOGRAD, naive
 from hydra_lib.widgets import StrassenWidget
-from tests.conftest import (
-    drawn,
-    expect_refused,
-    follow,
-    in_javascript,
-    middle,
-    numbers,
-    press,
-    swipe,
-)
+from tests.conftest import drawn, expect_refused, follow, in_javascript, middle, press, swipe
 
 browser = pytest.mark.browser
 
@@ -117,10 +109,11 @@ def test_labels_spell_the_tensors():
     cases = [*ALGORITHMS.values(), LADERMAN, *(invent(draw) for _ in range(300))]
     expression = """({
         products: c.U.map((_, r) => m.productText(c, r)),
-        results: c.W[0].map((row, i) => row.map((_, j) => m.resultText(c, i, j))).flat(),
+        results: m.entries(c.W[0]).map(([i, j]) =>
+            `${m.blockName("C", i, j)} = ${m.sumText(m.productTerms(c, i, j))}`),
         landings: c.W.map((_, r) => m.landingText(c, r)),
     })"""
-    got = numbers(in_javascript("bilinear.js", expression, [sent(c) for c in cases]))
+    got = json.loads(in_javascript("bilinear.js", expression, [sent(c) for c in cases]))
     for algorithm, labels in zip(cases, got, strict=True):
         products, results = (
             "\n".join(map(plain, labels[kind])) for kind in ("products", "results")
@@ -153,21 +146,21 @@ def test_labels_by_hand():
         ["productText", "strassen", [3], "M₄ = A₂₂ (B₂₁ − B₁₁)"],
         ["productText", "winograd", [5], "M₆ = (A₂₁ − A₁₁ + A₂₂)(B₁₁ − B₁₂ + B₂₂)"],
         ["productText", "naive", [7], "M₈ = A₂₂ B₂₂"],
-        ["resultText", "strassen", [0, 0], "C₁₁ = M₁ + M₄ − M₅ + M₇"],
-        ["resultText", "strassen", [1, 1], "C₂₂ = M₁ − M₂ + M₃ + M₆"],
-        ["resultText", "naive", [0, 1], "C₁₂ = M₂ + M₄"],
         ["landingText", "strassen", [0], "C₁₁ with\xa0+ and C₂₂ with\xa0+"],
         ["landingText", "strassen", [4], "C₁₁ with\xa0− and C₁₂ with\xa0+"],
         ["landingText", "winograd", [3], "C₂₁ with\xa0+"],
     ]
     asked = [[name, sent(ALGORITHMS[key]), place] for name, key, place, _ in cases]
-    got = numbers(in_javascript("bilinear.js", "m[c[0]](c[1], ...c[2])", asked))
+    got = json.loads(in_javascript("bilinear.js", "m[c[0]](c[1], ...c[2])", asked))
     assert got == [text for *_, text in cases]
     # Signs where nothing is positive, and two digits.
     negative = {"U": [[[-1, -1]]], "V": [[[-1], [0]]], "W": [[[-1]]]}
-    expression = "[m.productText(c, 0), m.resultText(c, 0, 0), m.lowered(10), m.raised(12)]"
-    got = numbers(in_javascript("bilinear.js", expression, [negative]))
-    assert got == [["M₁ = (−A₁₁ − A₁₂)(−B₁₁)", "C₁₁ = −M₁", "₁₀", "¹²"]]
+    result = "m.sumText(m.productTerms(c, 0, 0))"
+    expression = f"[m.productText(c, 0), {result}, m.lowered(10), m.raised(12)]"
+    cases = [negative, sent(ALGORITHMS["strassen"])]
+    got, strassen = json.loads(in_javascript("bilinear.js", expression, cases))
+    assert got == ["M₁ = (−A₁₁ − A₁₂)(−B₁₁)", "−M₁", "₁₀", "¹²"]
+    assert strassen[1] == "M₁ + M₄ − M₅ + M₇"
 
 
 @pytest.mark.parametrize("algorithm", [*ALGORITHMS.values(), LADERMAN, naive(2, 3, 5)])
@@ -177,7 +170,7 @@ def test_what_is_painted_is_the_tensors_product(algorithm):
         [m.painted(c.algorithm, r, i, j), m.wanted(c.algorithm, i, j)]))"""
     places = [(i, j) for i in range(m) for j in range(n)]
     case = {"algorithm": sent(algorithm), "upTo": list(range(rank)), "places": places}
-    (got,) = numbers(in_javascript("bilinear.js", expression, [case]))
+    (got,) = json.loads(in_javascript("bilinear.js", expression, [case]))
     for r, after in enumerate(got):
         U, V, W = algorithm.U[: r + 1], algorithm.V[: r + 1], algorithm.W[: r + 1]
         sums = np.einsum("rip,rqj,rxy->xyipqj", U, V, W).reshape(m, n, m * k, k * n)
@@ -394,7 +387,7 @@ def test_a_cell_s_story_by_hand():
     )
     expression = "m.history(c[0], ...c[1])"
     asked = [[sent(STRASSEN), [0, 0, 0, 3]], [sent(STRASSEN), [1, 1, 3, 3]]]
-    first, second = numbers(in_javascript("bilinear.js", expression, asked))
+    first, second = json.loads(in_javascript("bilinear.js", expression, asked))
     assert first == [{"product": 0, "sign": "+"}, {"product": 4, "sign": "−"}]
     assert second == [{"product": 0, "sign": "+"}]
 

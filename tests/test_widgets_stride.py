@@ -1,5 +1,6 @@
 """The stride microscope: its arithmetic against torch's strides and addresses, controls, links."""
 
+import json
 import re
 
 import pytest
@@ -8,7 +9,7 @@ import traitlets
 from playwright.sync_api import expect
 
 from hydra_lib.widgets import StrideWidget
-from tests.conftest import drawn, expect_refused, follow, in_javascript, numbers
+from tests.conftest import drawn, expect_refused, follow, in_javascript
 
 browser = pytest.mark.browser
 
@@ -83,7 +84,7 @@ def test_stages_agree_with_torch():
                     element: m.elementAt(layout.memory[offset], c.h, c.d)};
         });
     })()"""
-    got = numbers(in_javascript("strides.js", expression, cases))
+    got = json.loads(in_javascript("strides.js", expression, cases))
     uncopied = 0
     for case, stages in zip(cases, got, strict=True):
         T, h, d = case["T"], case["h"], case["d"]

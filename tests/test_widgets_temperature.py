@@ -20,7 +20,6 @@ from tests.conftest import (
     follow,
     in_javascript,
     in_node,
-    numbers,
     press,
     swipe,
     written,
@@ -100,7 +99,7 @@ def test_arithmetic_agrees_with_the_library():
         for scores in ([2, 2, -1], ["-inf", 1, "-inf", 1], ["-inf", 3], ["-inf"], [0], [0, 0])
         for tau in (0, "inf", 5e-324, 1, 1e6)
     ]
-    got = numbers(
+    got = json.loads(
         in_javascript("boltzmann.js", "m.boltzmann(c.scores.map(real), real(c.tau))", cases)
     )
     quantities = {
@@ -146,7 +145,7 @@ def test_melting_points_are_where_the_library_s_heat_capacity_peaks():
         ["-inf", 1, 0],
     ]
     expression = "m.meltingPoints(c.map(real))"
-    got = numbers(in_javascript("boltzmann.js", expression, cases))
+    got = json.loads(in_javascript("boltzmann.js", expression, cases))
     tau = torch.logspace(-2, 2, 40_001, dtype=torch.float64)[:, None]
     for case, points in zip(cases, got, strict=True):
         C = boltzmann.heat_capacity(torch.tensor(extended(case), dtype=torch.float64), tau)
@@ -161,7 +160,7 @@ def test_melting_points_are_where_the_library_s_heat_capacity_peaks():
 def test_slider_reaches_both_ends_and_inverts():
     taus = [0, 0.0105, 0.3, 1, 2.5, 95, "inf", 1e-9, 1e9]
     positions, back, steps = zip(
-        *numbers(
+        *json.loads(
             in_javascript(
                 "boltzmann.js",
                 "[m.positionOf(real(c)), m.temperatureAt(m.positionOf(real(c))), m.STEPS]",
@@ -568,7 +567,7 @@ def test_particles_settle_onto_softmax():
         m.hop(places, 20 * scores.length * places.length, scores, real(c.tau), m.uniforms(7));
         return m.counts(places, scores.length);
     })()"""
-    for case, got in zip(cases, numbers(in_node(source, expression, cases)), strict=True):
+    for case, got in zip(cases, json.loads(in_node(source, expression, cases)), strict=True):
         row = torch.tensor(extended(case["scores"]), dtype=torch.float64)
         p = boltzmann.probabilities(row, float(case["tau"])).tolist()
         assert sum(got) == 20000
@@ -587,7 +586,7 @@ def test_each_try_draws_a_particle_a_state_and_where_it_rises_a_chance():
         return [places, left.length];
     })()"""
     cases = [{"draws": draws, "tries": tries} for tries in range(4)]
-    found = numbers(in_javascript("particles.js", expression, cases))
+    found = json.loads(in_javascript("particles.js", expression, cases))
     assert found == [[[1, 2], 9], [[1, 0], 7], [[1, 0], 4], [[2, 0], 2]]
 
 

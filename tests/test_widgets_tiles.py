@@ -1,5 +1,6 @@
 """The widget of attention tile by tile: its arithmetic against the library, controls, links."""
 
+import json
 import math
 import re
 
@@ -10,7 +11,7 @@ from playwright.sync_api import expect
 from hydra_lib import scaled_dot_product_attention, sentence, trace
 from hydra_lib.widgets import TilesWidget
 from hydra_lib.widgets._base import SettingError
-from tests.conftest import drawn, expect_refused, extended, follow, in_javascript, numbers, press
+from tests.conftest import drawn, expect_refused, extended, follow, in_javascript, press
 
 browser = pytest.mark.browser
 
@@ -30,7 +31,7 @@ def test_bad_settings(make, message):
 def test_tiles_cover_what_may_be_seen_once():
     cases = [[n, block] for n in range(1, 12) for block in range(1, n + 1)]
     for (n, _), tiles in zip(
-        cases, numbers(in_javascript("tiles.js", "m.tilesOf(...c)", cases)), strict=True
+        cases, json.loads(in_javascript("tiles.js", "m.tilesOf(...c)", cases)), strict=True
     ):
         pairs = [(i, j) for tile in tiles for i in tile["rows"] for j in tile["columns"]]
         assert len(pairs) == len(set(pairs))
@@ -48,7 +49,7 @@ def test_every_row_is_the_attention_of_what_it_has_seen():
         cases.append([scores.tolist(), values.tolist(), 1 + index % n, index % 9])
     run = "((t) => [t.slice(0, c[3]), m.sweep(c[0], c[1], t, c[3])])(m.tilesOf(c[0].length, c[2]))"
     for (scores, values, _, _), (done, rows) in zip(
-        cases, numbers(in_javascript("tiles.js", run, cases)), strict=True
+        cases, json.loads(in_javascript("tiles.js", run, cases)), strict=True
     ):
         for i, row in enumerate(rows):
             seen = [j for t in done if i in t["rows"] for j in t["columns"] if j <= i]

@@ -11,16 +11,7 @@ from playwright.sync_api import expect
 from hydra_lib import attention, sentence
 from hydra_lib.masking import causal_mask
 from hydra_lib.widgets import TraceWidget
-from tests.conftest import (
-    drawn,
-    expect_refused,
-    extended,
-    follow,
-    in_javascript,
-    middle,
-    numbers,
-    press,
-)
+from tests.conftest import drawn, expect_refused, extended, follow, in_javascript, middle, press
 from tests.refusal import unhooked
 
 browser = pytest.mark.browser
@@ -120,7 +111,7 @@ def test_trace_agrees_with_the_library():
             }
         )
     expression = "m.trace(c.q, c.k, c.v, c.mask, real(c.tau))"
-    got = numbers(in_javascript("attention.js", expression, cases))
+    got = json.loads(in_javascript("attention.js", expression, cases))
     for case, steps in zip(cases, got, strict=True):
         q, k, v = (torch.tensor(case[name], dtype=torch.float64) for name in "qkv")
         mask = None if case["mask"] is None else torch.tensor(case["mask"])

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from hydra_lib.records import check, records
 from hydra_lib.timing import AttentionSize
 from hydra_lib.widgets import ExplorerWidget, YourGpuWidget
-from tests.conftest import UNREADABLE, expect_refused, in_browser, in_javascript, numbers
+from tests.conftest import UNREADABLE, expect_refused, in_browser, in_javascript
 from tests.measured_records import bare_record, gpu_record, run_in_page
 from tests.refusal import refuses
 
@@ -60,7 +60,7 @@ def test_counts_of_the_rungs():
     task = {"measure": "attention", "T": 64, "h": 3, "D": 16, "n": 128}
     expression = "m.linesOf(c).map(({plan, ...line}) => line)"
     tasks = [task, task | {"measure": "matmul"}, task | {"measure": "sweep"}]
-    attention, matmul, sweep = numbers(in_javascript("your_gpu.js", expression, tasks))
+    attention, matmul, sweep = json.loads(in_javascript("your_gpu.js", expression, tasks))
     size = AttentionSize(1, 3, 64, 16)
     assert [line["kernel"] for line in attention] == [*LOOPS, *GPU, GPU[1]]
     assert {line["flops"] for line in attention} == {size.flops()}
@@ -101,7 +101,7 @@ def test_what_a_device_cannot_run():
     ]
     cases = [[device, one] for one in plans]
     cases.append([device | {"limits": limits | {"maxBufferSize": 10**6}}, plans[-2]])
-    assert numbers(in_javascript("gpu.js", "m.refusal(...c)", cases)) == [
+    assert json.loads(in_javascript("gpu.js", "m.refusal(...c)", cases)) == [
         None,
         None,
         "this device or browser has no float16",
@@ -113,7 +113,7 @@ def test_what_a_device_cannot_run():
 
 
 def test_a_page_without_webgpu_is_told_why():
-    secure, plain = numbers(in_javascript("gpu.js", "m.withoutGpu(c)", [True, False]))
+    secure, plain = json.loads(in_javascript("gpu.js", "m.withoutGpu(c)", [True, False]))
     where = "Chrome and Edge have it from version 113, Safari from 26, Firefox from 141, not yet on"
     assert secure == f"This browser has no WebGPU. {where} every system."
     assert plain == (
@@ -140,7 +140,7 @@ def test_what_is_known_of_a_device():
         {"info": {}, "features": [], "refused": "too much was asked"},
         None,
     ]
-    *known, refused, none = numbers(in_javascript("gpu.js", expression, cases))
+    *known, refused, none = json.loads(in_javascript("gpu.js", expression, cases))
     assert known == [
         ["nvidia H200", False, False, []],
         ["a GPU without a name", False, True, ["timestamp-query", "shader-f16"]],
@@ -161,7 +161,7 @@ def test_the_page_s_clock_runs_from_the_first_call_to_the_device_s_word():
         const encode = () => { time += 0.25; };
         return m.awaited({device, lost: new Promise(() => {})}, {encode}, 2, () => time);
     })()"""
-    assert numbers(in_javascript("gpu.js", expression, [0])) == [3.5]
+    assert json.loads(in_javascript("gpu.js", expression, [0])) == [3.5]
 
 
 def test_a_run_tells_what_the_device_found_wrong():
@@ -194,7 +194,7 @@ def test_a_run_tells_what_the_device_found_wrong():
         (bad, "first", [0, False, "first"]),
     ]
     asked = [{"errors": errors, "thrown": thrown} for errors, thrown, _ in cases]
-    told = numbers(in_javascript("gpu.js", expression, asked))
+    told = json.loads(in_javascript("gpu.js", expression, asked))
     assert told == [expected for *_, expected in cases]
 
 
@@ -222,7 +222,7 @@ def test_the_device_s_clock():
         return m.stamped(gpu, {encode: () => log.push("call")}, 3).then((found) => [found, log]);
     })()"""
     cases = [[5_000_000_000, 8_500_000_000], [7, 7], [9, 8]]
-    found, logs = zip(*numbers(in_javascript("gpu.js", expression, cases)), strict=True)
+    found, logs = zip(*json.loads(in_javascript("gpu.js", expression, cases)), strict=True)
     assert found == (3.5, None, None)  # no number where the stamps do not tell
     made = [["timestamp", 2], [16, 3], [16, 12]]
     used = [[0, 1], "call", "call", "call", [0, 2, 0], [0, 0, 16]]
@@ -239,7 +239,7 @@ def test_names_of_browsers():
         "AppleWebKit/605.1 Version/26.0 Safari/605.1": "Safari 26.0",
         "Lynx": "unknown",
     }
-    found = numbers(in_javascript("your_gpu.js", "m.browserOf(c)", list(agents)))
+    found = json.loads(in_javascript("your_gpu.js", "m.browserOf(c)", list(agents)))
     assert found == list(agents.values())
 
 
@@ -447,7 +447,7 @@ def test_times_stand_where_the_axis_says(chromium):
         {"name": "on record", "p50": 2e-4, "wrong": None, "own": False},
         {"name": "fast", "p20": 9e-6, "p50": 1e-5, "p80": 1.1e-5, "wrong": 1e-6, "own": True},
     ]
-    (drawn,) = numbers(in_browser(chromium, "your_gpu_chart.js", TIMES, [entries]))
+    (drawn,) = json.loads(in_browser(chromium, "your_gpu_chart.js", TIMES, [entries]))
     assert drawn["unreadable"] == []
     width, height = [float(x) for x in drawn["room"].split()][2:]
     written = {}
@@ -490,7 +490,7 @@ def test_times_stand_where_the_axis_says(chromium):
 
 
 def record_of(result):
-    return numbers(in_javascript("your_gpu.js", "m.recordOf(c)", [result]))[0]
+    return json.loads(in_javascript("your_gpu.js", "m.recordOf(c)", [result]))[0]
 
 
 # --- without a device ----------------------------------------------------------------------------

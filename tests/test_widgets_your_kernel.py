@@ -1,5 +1,6 @@
 """The reader's own inner loop: forgotten barriers, mistakes by name, compile errors with lines."""
 
+import json
 import math
 import re
 
@@ -8,15 +9,15 @@ import torch
 from playwright.sync_api import expect
 
 from hydra_lib.widgets import YourKernelWidget
-from tests.conftest import drawn, follow, in_javascript, numbers
+from tests.conftest import drawn, follow, in_javascript
 
 browser = pytest.mark.browser
-LOOP, GIVEN = numbers(in_javascript("your_kernel.js", "[m.OWN_LOOP, m.GIVEN]", [0]))[0]
+LOOP, GIVEN = json.loads(in_javascript("your_kernel.js", "[m.OWN_LOOP, m.GIVEN]", [0]))[0]
 BARRIER = "workgroupBarrier();  // "
 
 
 def barriers(*loops):
-    return numbers(in_javascript("your_kernel.js", "m.missingBarriers(c)", loops))
+    return json.loads(in_javascript("your_kernel.js", "m.missingBarriers(c)", loops))
 
 
 def without(comment):
@@ -58,14 +59,14 @@ def test_a_barrier_in_a_comment_is_none():
 
 
 def test_every_known_mistake_is_told_from_the_others():
-    names = numbers(in_javascript("your_kernel.js", "m.MISTAKEN_NAMES", [0]))[0]
-    verdicts = numbers(in_javascript("your_kernel.js", "m.judged(m.mistaken(c))", [*names, ""]))
+    names = json.loads(in_javascript("your_kernel.js", "m.MISTAKEN_NAMES", [0]))[0]
+    verdicts = json.loads(in_javascript("your_kernel.js", "m.judged(m.mistaken(c))", [*names, ""]))
     assert verdicts.pop()["right"]
     words = [verdict["words"] for verdict in verdicts]
     assert not any(verdict["right"] for verdict in verdicts)
     assert len(set(words)) == len(names)
     assert all(one.endswith(".") and "goes wrong" not in one for one in words)
-    (zeros, odd) = numbers(
+    (zeros, odd) = json.loads(
         in_javascript("your_kernel.js", "m.judged(new Float32Array(53 * 24).fill(c))", [0, 1])
     )
     assert zeros["words"].startswith("All zeros")
@@ -79,7 +80,7 @@ def test_an_unknown_mistake_is_placed():
         const {right, words} = m.judged(output);
         return `${right ? "right: " : ""}${words}`;
     })()"""
-    *placed, nothing = numbers(
+    *placed, nothing = json.loads(
         in_javascript("your_kernel.js", expression, [[15, 1], [16, 1], [40, 1], [3, "NaN"]])
     )
     for words, row, place in (
@@ -96,7 +97,7 @@ def test_some_mistakes_by_torch():
     given = """[["q", "k", "v"].map((name) => Array.from(m.trialInputs()[name])),
         c.map((name) => Array.from(m.mistaken(name)))]"""
     names = ["", "scale", "exp", "mask", "diagonal"]
-    inputs, outputs = numbers(in_javascript("your_kernel.js", given, [names]))[0]
+    inputs, outputs = json.loads(in_javascript("your_kernel.js", given, [names]))[0]
     q, k, v = (torch.tensor(x, dtype=torch.float64).view(53, 24) for x in inputs)
     assert not any(torch.equal(a, b) for a, b in ((q, 2 * k), (q, 2 * v), (k, v)))
     row, key = torch.meshgrid(torch.arange(53), torch.arange(53), indexing="ij")

@@ -39,6 +39,11 @@ def code_of(notebook) -> str:
     return re.sub(r"^(\s*)%.*", r"\1pass", code, flags=re.MULTILINE)  # %pip and the like
 
 
+def takes_times(code: str) -> bool:
+    """Does it call a clock, or what of the library calls one?"""
+    return bool(re.search(r"\b(bench|climb|compare|make_all|perf_counter)\(", code))
+
+
 def place_cache(app, config):
     config.nb_execution_cache_path = str(Path(app.outdir).parent / ".jupyter_cache")
 
@@ -56,7 +61,7 @@ def execute(app):
     known.parent.mkdir(exist_ok=True)
     known.write_text(json.dumps(now, indent=1), "utf-8")
     todo = {name: both for name, both in notebooks.items() if not is_cached(cache, both[1])}
-    timed = {n for n, (_, nb) in todo.items() if "import bench" in code_of(nb)}
+    timed = {n for n, (_, nb) in todo.items() if takes_times(code_of(nb))}
     log.info("%s of %s chapters to execute", len(todo), len(notebooks))
     # The later chapters take longest, and begin first. As many run as there are processors, each on
     # one: two that both want all of them wait for each other.

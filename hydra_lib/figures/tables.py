@@ -116,7 +116,8 @@ def shades(
     [0.0, 0.6]
     """
     _checks.tensor("matrix", matrix)
-    _, values, _ = _table(("matrix", matrix))
+    _checks.has_values(("matrix", matrix))
+    values = _real("matrix", matrix)
     if not values.isfinite().all():
         raise ValueError(f"matrix must be finite, got {values[~values.isfinite()][0].item()}")
     if largest is None:
@@ -148,11 +149,7 @@ def _table(item: object) -> tuple[str, torch.Tensor, torch.Tensor | None]:
                 "items must be signs, (title, matrix) and (title, matrix, owners), the matrix a "
                 f"tensor or array, got {_checks.shown(item)}"
             )
-    if matrix.is_complex():
-        raise TypeError(f"items, {title!r}: must hold real numbers, got {matrix.dtype}")
-    shape = tuple(matrix.shape)
-    if matrix.ndim != 2 or not matrix.numel():
-        raise ValueError(f"items, {title!r}: must have two axes and an entry, got shape {shape}")
+    values, shape = _real(f"items, {title!r}:", matrix), tuple(matrix.shape)
     owners: Any = rest[0] if rest else None
     if rest:
         _checks.integers(f"items, {title!r}: owners", owners)
@@ -160,7 +157,16 @@ def _table(item: object) -> tuple[str, torch.Tensor, torch.Tensor | None]:
         if not _checks.broadcast(got, shape) or torch.broadcast_shapes(got, shape) != shape:
             raise ValueError(f"items, {title!r}: owners must broadcast to {shape}, got shape {got}")
         owners = owners.expand(shape)
-    return title, matrix.detach().double(), owners
+    return title, values, owners
+
+
+def _real(name: str, matrix: torch.Tensor) -> torch.Tensor:
+    """The matrix in float64; refuse what is none of real numbers."""
+    if matrix.is_complex():
+        raise TypeError(f"{name} must hold real numbers, got {matrix.dtype}")
+    if matrix.ndim != 2 or not matrix.numel():
+        raise ValueError(f"{name} must have two axes and an entry, got shape {tuple(matrix.shape)}")
+    return matrix.detach().double()
 
 
 def _entry(value: float, digits: int) -> str:

@@ -9,7 +9,7 @@ import torch
 import triton
 
 from hydra_lib import _checks
-from hydra_lib.timing.environment import NoCudaError
+from hydra_lib.timing.environment import NoCudaError, tf32_allowed
 
 __all__ = ["INTERPRETED", "check", "dot_precision", "on", "refuse_gradient", "tuned"]
 
@@ -69,12 +69,7 @@ def dot_precision(dtype: torch.dtype) -> str:
 
     Narrower types are multiplied exactly and summed in float32 either way.
     """
-    if dtype != torch.float32:
-        return "ieee"
-    matmul = torch.backends.cuda.matmul
-    # Since torch 2.9 the older flag cannot be read once the newer setting has been used.
-    newer = getattr(matmul, "fp32_precision", None)
-    return "tf32" if (matmul.allow_tf32 if newer is None else newer == "tf32") else "ieee"
+    return "tf32" if dtype == torch.float32 and tf32_allowed() else "ieee"
 
 
 def on(device: torch.device) -> AbstractContextManager:

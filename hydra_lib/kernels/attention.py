@@ -5,6 +5,7 @@ import triton
 from jaxtyping import Float, Integer
 
 from hydra_lib import _checks
+from hydra_lib.attention import check_causal
 from hydra_lib.kernels._launch import check
 from hydra_lib.kernels.attention_backward import launch_backward
 from hydra_lib.kernels.attention_forward import launch_forward
@@ -125,8 +126,7 @@ def _check_shapes(q: tuple, k: tuple, v: tuple, causal: bool) -> None:
         )
     if q[3] > WIDEST:
         raise ValueError(f"d_k must be at most {WIDEST}, got {q[3]}")
-    if causal and q[2] != k[2]:
-        raise ValueError(f"causal needs as many queries as keys, got Tq={q[2]}, Tk={k[2]}")
+    check_causal(causal, q[2], k[2])
 
 
 def _check_lengths(lengths: torch.Tensor, batch: int, keys: int, device: torch.device) -> None:

@@ -12,15 +12,22 @@ __all__ = ["Matrix", "check_out", "check_pair", "empty", "product_shape"]
 # A numpy array or a torch tensor. Not spelt as a type, so that check_pair can say what is wrong.
 Matrix = Any
 
+# Without float8 and the wider unsigned integers, which torch can store and not add.
+MULTIPLIED = (
+    *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    *(torch.complex64, torch.complex128),
+)
 OTHERS = (np.ma.MaskedArray, np.matrix)
 
 
 def check_pair(a: Matrix, b: Matrix) -> None:
     """Make sure that ``a`` (…, m, k) and ``b`` (…, k, n) are two of a kind with the same k.
 
-    Raises TypeError unless both are numpy arrays or both dense torch tensors, of one dtype that is
-    not bool, and for masked arrays and ``np.matrix``, whose products are others; ValueError for two
-    devices, fewer than two axes or inner sizes that differ.
+    Raises TypeError unless both are numpy arrays or both dense torch tensors, of one dtype that
+    can be multiplied (so neither bool nor, in torch, float8 or wide unsigned integers), and for
+    masked arrays and ``np.matrix``, whose products are others; ValueError for two devices, fewer
+    than two axes or inner sizes that differ.
 
     >>> check_pair(np.ones((2, 3)), np.ones((3, 5)))
     """
@@ -37,8 +44,10 @@ def check_pair(a: Matrix, b: Matrix) -> None:
             _checks.tensor(name, x)
     if a.dtype != b.dtype:
         raise TypeError(f"expected a and b of one dtype, got {a.dtype} and {b.dtype}")
-    if a.dtype == torch.bool or (isinstance(a, np.ndarray) and a.dtype.kind not in "iufcO"):
+    if isinstance(a, np.ndarray) and a.dtype.kind not in "iufcO":
         raise TypeError(f"a and b must be integer, floating or complex numbers, got {a.dtype}")
+    if isinstance(a, torch.Tensor) and a.dtype not in MULTIPLIED:
+        raise TypeError(f"a and b must be numbers that torch can multiply, got {a.dtype}")
     if isinstance(a, torch.Tensor) and a.device != b.device:
         raise ValueError(f"expected a and b on one device, got {a.device} and {b.device}")
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:

@@ -19,7 +19,8 @@ def read(products: str, results: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
     is a sum of products. Lines end at a semicolon or a new line; signs are + and -.
 
     Raises TypeError for anything but text; ValueError for a line of another form, a name that
-    stands twice in a sum or on the left, and products that are not numbered from 1 on.
+    stands twice in a sum or on the left, products that are not numbered from 1 on,
+    and a result with a product that is none.
 
     >>> [f.tolist() for f in read("p1 = -a11 (b11 - b12)", "c12 = p1")]
     [[[[-1]]], [[[1, -1]]], [[[0, 1]]]]
@@ -32,10 +33,12 @@ def read(products: str, results: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
         "results", results, "c[1-9][1-9]", f"({_sum('p[1-9][0-9]*')})", "c11 = p1 - p2"
     )
     names = [f"p{r}" for r in range(1, len(left) + 1)]
-    known = left.keys() & names
-    for name in (*left, *(p for (total,) in right.values() for p in total)):
-        if name not in known:
+    for name in left:
+        if name not in names:
             raise ValueError(f"products must be p1 to {names[-1]}, got {name}")
+    for name in (p for (total,) in right.values() for p in total):
+        if name not in left:
+            raise ValueError(f"results must be sums of p1 to {names[-1]}, got {name}")
     u, v = zip(*(left[p] for p in names), strict=True)
     w = [{c: total[p] for c, (total,) in right.items() if p in total} for p in names]
     return _factor(u), _factor(v), _factor(w)

@@ -2,15 +2,17 @@
 
 from typing import Any, NamedTuple
 
+from torch import Tensor
 from torch._ops import OpOverload
 from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 __all__ = ["Collective", "Collectives"]
 
 
 class Collective(NamedTuple):
-    """One call: ``name`` as in torch ("all_reduce"), ``bytes`` of the tensor that went in."""
+    """One call: ``name`` as in torch ("all_reduce"), ``bytes`` of what went in."""
 
     name: str
     bytes: int
@@ -34,5 +36,7 @@ class Collectives(TorchDispatchMode):
         if isinstance(func, OpOverload) and func.namespace == "_c10d_functional":
             name = func._opname
             if not name.startswith(("wait", "_")):  # what waits and wraps sends nothing
-                self.calls.append(Collective(name, args[0].nbytes))
+                # One tensor, or several at once where it is "coalesced".
+                sent = [x.nbytes for x in tree_leaves(args) if isinstance(x, Tensor)]
+                self.calls.append(Collective(name, sum(sent)))
         return func(*args, **(kwargs or {}))

@@ -32,8 +32,8 @@ class Seconds(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the time, how much goes into communication."""
-        return self.communicate / self.total
+        """Of the time, how much goes into communication; of no time, nothing."""
+        return self.communicate / self.total if self.communicate else 0.0
 
 
 def heads_over_ranks(

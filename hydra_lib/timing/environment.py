@@ -60,17 +60,22 @@ def environment_of(device: str | torch.device = "cpu") -> dict:
     for name in ("numpy", "triton"):  # asked without importing them
         found = next(iter(metadata.distributions(name=name)), None)
         versions[name] = found.version if found else None
-    matmul = torch.backends.cuda.matmul
-    # Since torch 2.9 the older flag cannot be read once the newer setting has been used.
-    newer = getattr(matmul, "fp32_precision", None)
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else cpu,
         "cpu": cpu,
         "threads": torch.get_num_threads(),
-        "tf32": matmul.allow_tf32 if newer is None else newer == "tf32",
+        "tf32": tf32_allowed(),
         "versions": versions,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
+
+
+def tf32_allowed() -> bool:
+    """Whether torch's matmul may round float32 to TF32 on CUDA."""
+    matmul = torch.backends.cuda.matmul
+    # Since torch 2.9 the older flag cannot be read once the newer setting has been used.
+    newer = getattr(matmul, "fp32_precision", None)
+    return matmul.allow_tf32 if newer is None else newer == "tf32"
 
 
 def keep_memory() -> None:

@@ -141,7 +141,8 @@ def bench(
     """
     if args and inputs is not None:
         raise TypeError(f"inputs must be None after arguments, got {_checks.shown(inputs)}")
-    _refuse({"fn": fn}, flush, device, flops=flops, bytes=bytes, budget=budget, precision=precision)
+    numbers = {"flops": flops, "bytes": bytes, "budget": budget, "precision": precision}
+    check_options({"fn": fn}, flush, device, **numbers)
     sets, devices = argument_sets(args if inputs is None else inputs), set[torch.device]()
     for arguments in sets:
         results = first_call("fn", fn, arguments, devices)
@@ -181,7 +182,7 @@ def compare(
     exact = reference if exact is None else exact
     fns = {"reference": reference, "candidate": candidate, "exact": exact}
     numbers = {"flops": flops, "bytes": bytes, "budget": budget, "precision": precision}
-    _refuse(fns, flush, device, tolerance=tolerance, **numbers)
+    check_options(fns, flush, device, tolerance=tolerance, **numbers)
     sets, devices = argument_sets(inputs), set[torch.device]()
     errors = {"reference": 0.0, "candidate": 0.0}
     for arguments in sets:
@@ -210,7 +211,8 @@ def compare(
     return Comparison(*ratios, one, two, errors["reference"], errors["candidate"])
 
 
-def _refuse(fns: dict, flush: bool, device: Device, **numbers: Count) -> None:
+def check_options(fns: dict, flush: bool, device: Device, **numbers: Count) -> None:
+    """Refuse what cannot be timed, or not in this way."""
     for name, fn in fns.items():
         _checks.function(name, fn)
     _checks.flag("flush", flush)

@@ -59,11 +59,11 @@ def measure_ceilings(
     measured with TF32 as it is set.
 
     Raises :class:`hydra_lib.timing.environment.NoCudaError` for CUDA where there is none,
-    ValueError for a dtype that is not floating.
+    TypeError for a dtype that is not floating.
     """
     _checks.instance("dtype", dtype, torch.dtype)
     if not dtype.is_floating_point:
-        raise ValueError(f"dtype must be floating, got {dtype}")
+        raise TypeError(f"dtype must be floating, got {dtype}")
     _checks.finite("budget", budget, least=0)
     size, n = CUDA_SIZES if check_device(device).type == "cuda" else CPU_SIZES
     source = torch.ones(size // dtype.itemsize, dtype=dtype, device=device)
@@ -93,11 +93,11 @@ def place(ceilings: Ceilings, flops: int | float, bytes: int | float, seconds: f
     (above 1: the caches helped, or the count is wrong). Source: Williams, Waterman and Patterson
     (2009), Roofline.
 
-    Raises ValueError unless bytes > 0, seconds > 0 and flops ≥ 0.
+    Raises ValueError unless they are finite, bytes > 0, seconds > 0 and flops ≥ 0.
     """
     _checks.instance("ceilings", ceilings, Ceilings)
-    flops, bytes = _checks.number("flops", flops), _checks.number("bytes", bytes)
-    seconds = _checks.number("seconds", seconds)
+    flops, bytes = _checks.finite("flops", flops), _checks.finite("bytes", bytes)
+    seconds = _checks.finite("seconds", seconds)
     if not (bytes > 0 and seconds > 0 and flops >= 0):
         got = f"flops={flops}, bytes={bytes}, seconds={seconds}"
         raise ValueError(f"bytes and seconds must be positive, flops not negative: got {got}")

@@ -10,7 +10,7 @@ from hydra_lib import _checks
 from hydra_lib.timing.accuracy import FailedCheckError, relative_error
 from hydra_lib.timing.exact import exact_attention, exact_gradients, forward_and_backward, row_error
 from hydra_lib.timing.ladder import LADDER, Rung, refusal
-from hydra_lib.timing.measurement import bench, compare
+from hydra_lib.timing.measurement import bench, check_options, compare
 from hydra_lib.timing.memory import peak_bytes
 from hydra_lib.timing.rows import pair_rows, row
 from hydra_lib.timing.sizes import AttentionSize
@@ -26,15 +26,19 @@ def measure(
     device: str | torch.device = "cpu",
     *,
     backward: bool = False,
-    **how: Any,
+    flush: bool = False,
+    budget: int | float = 1.0,
+    precision: int | float = 0.01,
 ) -> dict:
     """Check one kernel against float64, then time it alone: one row.
 
-    ``how`` is handed to :func:`hydra_lib.timing.measurement.bench`: budget, flush, precision.
+    ``flush``, ``budget`` and ``precision`` as in :func:`hydra_lib.timing.measurement.bench`.
 
     Raises :class:`hydra_lib.timing.accuracy.FailedCheckError` for a wrong kernel; TypeError for a
     ``kernel`` or ``size`` that is none; and what the kernel and ``bench`` raise.
     """
+    how: dict[str, Any] = {"flush": flush, "budget": budget, "precision": precision}
+    check_options({}, device=device, **how)
     tensors, exact = _prepare(group, {"kernel": kernel}, size, dtype, device, backward)
     call = forward_and_backward(kernel.attend) if backward else kernel.attend
     error = verify(kernel.name, call(*tensors), exact, dtype)
@@ -55,13 +59,17 @@ def measure_pair(
     *,
     backward: bool = False,
     tensors: tuple | None = None,
-    **how: Any,
+    flush: bool = False,
+    budget: int | float = 2.0,
+    precision: int | float = 0.01,
 ) -> tuple[dict, dict]:
     """Check two kernels against float64, then time them in pairs: two rows, the reference's first.
 
-    ``tensors`` (q, k, v, gradient) stand in for those of ``size``, if given; ``how`` is handed to
-    :func:`hydra_lib.timing.measurement.compare`. Raises as :func:`measure`.
+    ``tensors`` (q, k, v, gradient) stand in for those of ``size``, if given; ``flush``, ``budget``
+    and ``precision`` as in :func:`hydra_lib.timing.measurement.compare`. Raises as :func:`measure`.
     """
+    how: dict[str, Any] = {"flush": flush, "budget": budget, "precision": precision}
+    check_options({}, device=device, **how)
     both = (reference, candidate)
     kernels = {"reference": reference, "candidate": candidate}
     tensors, exact = _prepare(group, kernels, size, dtype, device, backward, tensors)
@@ -74,9 +82,8 @@ def measure_pair(
         return answer.pop()  # asked for once, and not kept while the kernels are timed
 
     del exact
-    found = compare(
-        calls[0], calls[1], tensors, exact=known, tolerance=tolerance(dtype), device=device, **how
-    )
+    how |= {"exact": known, "tolerance": tolerance(dtype), "device": device}
+    found = compare(calls[0], calls[1], tensors, **how)
     first, second = rows = pair_rows(
         group, (reference.name, candidate.name), asdict(size), found, backward=backward
     )
@@ -92,19 +99,23 @@ def climb(
     *,
     reference: str = "all heads at once",
     backward: bool = False,
-    **how: Any,
+    flush: bool = False,
+    budget: int | float = 2.0,
+    precision: int | float = 0.01,
 ) -> tuple[list[dict], list[dict]]:
     """The whole ladder at one size: a row for each rung that runs there, in pairs with one of them.
 
     The second list says, for each of the others, why not: ``{"group", "what", "reason"}``. A rung
-    that is wrong is among them, and one whose backward pass fails. ``how`` is as for
-    :func:`measure_pair`.
+    that is wrong is among them, and one whose backward pass fails. ``flush``, ``budget`` and
+    ``precision`` are as for :func:`measure_pair`.
 
     Raises ValueError for a ``reference`` that does not run.
     """
     _checks.one_of("reference", reference, LADDER)
     _checks.instance("size", size, AttentionSize)
     _checks.flag("backward", backward)
+    how: dict[str, Any] = {"flush": flush, "budget": budget, "precision": precision}
+    check_options({}, device=device, **how)
     *heads, _ = size.tensors(dtype, device)
     heads = [x.detach().requires_grad_(backward) for x in heads]
     reasons = {name: refusal(name, *heads) for name in LADDER}

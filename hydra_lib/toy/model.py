@@ -32,11 +32,11 @@ class ToyModel(nn.Module):
     Weights of the attention layers and of the last one are drawn uniformly with variance
     1 / (3 d_model), embeddings with variance 1/4.
 
-    Called with ``ids`` (B, T), integers, it gives the logits (B, T, symbols); logits at t concern
-    symbol t + 1. ``edit(layer, heads)`` may replace the outputs of a layer's heads,
+    Called with ``ids`` (B, T), int32 or int64, it gives the logits (B, T, symbols); logits at t
+    concern symbol t + 1. ``edit(layer, heads)`` may replace the outputs of a layer's heads,
     (B, h, T, d_k), on their way to W_o: that is how a head is taken away.
 
-    Raises TypeError for ids that are not a tensor of integers, ValueError for other shapes and for
+    Raises TypeError for ids that are no such tensor, ValueError for other shapes and for
     numbers that are no symbol's, for another device than the model's, and for an edit of a layer
     that is not there or that gives back another shape.
 
@@ -162,15 +162,15 @@ def train(
 ) -> Iterator[float]:
     """Train in place; an iterator that makes one step each time it is asked, and gives its loss.
 
-    ``inputs`` (n, T) and ``targets`` are integers; targets have the axes of the model's output
-    but the last, so (n, T) here, and −100 does not count. Documents come in an order drawn from
-    ``seed``, each once before any comes again. AdamW with a learning rate
-    of 0.01 that rises over 50 steps and falls along a cosine to a twentieth; gradients of a norm
-    above 1 are cut to 1. The loss is the mean cross-entropy in nats.
+    ``inputs`` (n, T) are int32 or int64, ``targets`` integers; these have the axes of the model's
+    output but the last, so (n, T) here, and −100 does not count. Documents come in an order drawn
+    from ``seed``, each once before any comes again. AdamW with a learning rate of 0.01 that rises
+    over 50 steps and falls along a cosine to a twentieth; gradients of a norm above 1 are cut to 1.
+    The loss is the mean cross-entropy in nats.
 
     Only parameters that require a gradient move. Deterministic for a seed on one machine. Raises
-    TypeError for a model that is no ToyModel and documents that are not tensors of integers,
-    ValueError unless there are at least ``batch`` documents, for numbers that are no symbol's,
+    TypeError for a model that is no ToyModel and documents that are not such tensors, ValueError
+    unless there are at least ``batch`` documents, for other shapes, numbers that are no symbol's,
     another device than the model's, a model without a parameter that requires a gradient, and
     for ``steps`` or ``batch`` that are not positive integers.
 
@@ -201,7 +201,17 @@ def train(
             f"expected at least {batch} documents, as many inputs as targets, "
             f"got {len(inputs)} and {len(targets)}"
         )
+    # A kind of ToyModel may give more axes, which the first step looks at.
+    axes = targets.shape[1:] if type(model) is ToyModel else targets.shape[1:2]
+    _check_axes(targets, inputs.shape[1:], axes)
     return _steps(model, inputs, targets, steps, batch, seed)
+
+
+def _check_axes(targets: torch.Tensor, expected: torch.Size, axes: torch.Size) -> None:
+    if axes != expected:
+        more = ["…"] if len(axes) < targets.ndim - 1 else []
+        sizes = ", ".join([*map(str, expected), *more])
+        raise ValueError(f"targets must be (n, {sizes}), got {tuple(targets.shape)}")
 
 
 def _steps(model, inputs, targets, steps, batch, seed) -> Iterator[float]:
@@ -215,11 +225,7 @@ def _steps(model, inputs, targets, steps, batch, seed) -> Iterator[float]:
         now, order = order[:batch], order[batch:]
         with torch.enable_grad():
             logits = model(inputs[now])
-            if logits.shape[1:-1] != targets.shape[1:]:
-                raise ValueError(
-                    f"targets must be (n, {', '.join(map(str, logits.shape[1:-1]))}), "
-                    f"got {tuple(targets.shape)}"
-                )
+            _check_axes(targets, logits.shape[1:-1], targets.shape[1:])
             loss = F.cross_entropy(logits.flatten(0, -2), targets[now].flatten().long())
         adam.zero_grad()
         loss.backward()

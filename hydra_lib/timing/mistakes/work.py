@@ -20,6 +20,7 @@ def tf32(device: str = "cuda", n: int = 4096, budget: int | float = 0.5) -> Mist
 
     Raises :class:`NoCudaError` for the CPU, which has no TF32.
     """
+    _checks.finite("budget", budget, least=0)
     where, n = chosen(device, "n", n)
     if where.type != "cuda":
         raise NoCudaError(f"device must be CUDA, where this mistake is made, got {where}")
@@ -45,7 +46,8 @@ def allocation(device: str = "cpu", size: int = 2**26, budget: int | float = 0.5
     On CUDA torch keeps freed memory for the next call, which costs next to nothing (``reused``, in
     seconds); here the wrong way empties that pool before the clock starts.
     """
-    where, size = chosen(device, "size", size)
+    _checks.finite("budget", budget, least=0)
+    where, size = check_device(device), _checks.integer("size", size, least=4)  # one float32
     x = torch.ones(size // 4, device=where)
     out = torch.empty_like(x)
     fresh = bench(torch.add, x, 1.0, device=device, budget=budget).p50
@@ -77,7 +79,7 @@ def cached_inputs(
         if where.type == "cuda":
             about = torch.cuda.get_device_properties(where)
             size = getattr(about, "L2_cache_size", 2**23) // 2
-    size = _checks.integer("size", size)
+    size = _checks.integer("size", size, least=4)  # one float32
     x = torch.ones(size // 4, device=device)
     scrap = torch.zeros(max(2**28, 4 * size) // 4, device=device)
 
@@ -110,6 +112,7 @@ def threads(device: str = "cpu", n: int = 1024, budget: int | float = 0.5) -> Mi
 
     Raises ValueError for another device than the CPU.
     """
+    _checks.finite("budget", budget, least=0)
     where, n = chosen(device, "n", n)
     if where.type != "cpu":
         raise ValueError(f"device must be the CPU, whose threads are counted, got {where}")

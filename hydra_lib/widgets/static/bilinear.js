@@ -51,11 +51,6 @@ export function productText({ U, V }, r) {
   return `M${lowered(r + 1)} = ${factored}`;
 }
 
-/** "C₁₁ = M₁ + M₄ − M₅ + M₇" */
-export function resultText(algorithm, i, j) {
-  return `${blockName("C", i, j)} = ${sumText(productTerms(algorithm, i, j))}`;
-}
-
 /** "C₁₁ with + and C₂₂ with +", no line starting with a sign. */
 export function landingText({ W }, r) {
   const all = blockTerms("C", W[r]).map(({ sign, name }) => `${name} with\u00a0${sign}`);

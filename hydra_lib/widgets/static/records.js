@@ -127,9 +127,11 @@ export const TIME = [["s", 1], ["ms", 1e-3], ["µs", 1e-6], ["ns", 1e-9]];
 export const SPEED = [["TFLOP/s", 1e12], ["GFLOP/s", 1e9], ["MFLOP/s", 1e6]];
 const MEMORY = [["GB", 1e9], ["MB", 1e6], ["kB", 1e3], ["B", 1]];
 
-/** The unit in which a value is at least 1, as [name, size]; the smallest if there is none. */
+/** The unit in which a value is at least 1, as [name, size]; the smallest if there is none. Rounded
+ * first, as it is written: 999.9 ms is 1.00 s. */
 export function unitFor(value, units) {
-  return units.find(([, size]) => value >= size) ?? units.at(-1);
+  const rounded = Number(value.toPrecision(3));
+  return units.find(([, size]) => rounded >= size) ?? units.at(-1);
 }
 
 /** Three significant digits, zeros at the end included, so that columns line up. */
