@@ -235,7 +235,7 @@ def test_what_is_cut_on_a_phone_shows_it_in_high_contrast(open_page, site):
 
 
 def test_folded_code_and_provenance_stand_below_their_figure(open_page, site):
-    opened = open_page(site["http"] + "book/09_strassen.html")
+    opened = open_page(site["http"] + "book/10_timing.html")
     cells = opened.locator("div.tag_hide-input:has(.stream):has(.themed):visible").all()
     assert len(cells) > 1
     for cell in cells:
@@ -243,6 +243,8 @@ def test_folded_code_and_provenance_stand_below_their_figure(open_page, site):
         tops = [cell.locator(part).first.bounding_box()["y"] for part in parts]
         assert tops == sorted(tops)
         assert cell.locator("summary").first.bounding_box()["height"] < 30
+        behind = cell.locator(".stream .highlight")
+        expect(behind).to_have_css("background-color", "rgba(0, 0, 0, 0)")  # a caption, no box
 
 
 def test_a_link_shows_the_controls_of_a_widget_higher_than_the_window(open_page, site):
