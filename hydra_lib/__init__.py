@@ -116,13 +116,24 @@ _ROOMS = (
     *("exercises", "figures", "kernels", "matmul", "notebook", "parallel", "records"),
     *("timing", "toy", "widgets"),
 )
+# What people reach for from here although it lives in a room.
+_HOME = {
+    "bench": "timing",
+    "compare": "timing",
+    "record": "records",
+    "source": "notebook",
+    "strassen": "matmul",
+    "strassen_fast": "matmul",
+}
 
 
 def __getattr__(name: str) -> object:
     if name in _ROOMS:
         return import_module(f"{__name__}.{name}")
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ROOMS])
+    return sorted([*globals(), *_ROOMS, *_HOME])

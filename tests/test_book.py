@@ -249,6 +249,7 @@ def reached(monkeypatch):
     ("code", "some", "never"),
     [
         ("from hydra_lib import aggregate", {"aggregation.py", "masking.py"}, {"boltzmann.py"}),
+        ("from hydra_lib import strassen_fast", {"matmul/fast.py", "records/strassen.json"}, {}),
         ("from hydra_lib.matmul import strassen_fast", {"records/strassen.json"}, {"recursion.py"}),
         ("from hydra_lib.timing.mistakes import make_all", {"timing/mistakes/clock.py"}, {}),
         ("from hydra_lib.kernels import online_softmax", {"kernels/softmax.py"}, {}),

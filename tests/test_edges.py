@@ -316,3 +316,11 @@ def test_every_room_is_called():
     assert {"matmul.BilinearAlgorithm.parse", "widgets.TraceWidget"} <= found
     # What needs a later torch than the core is missing only where that is.
     assert ("kernels.flash_attention" in found) == hasattr(pytest.importorskip("triton"), "knobs")
+
+
+def test_what_people_reach_for_is_at_the_front_door():
+    from hydra_lib import bench, compare, record, source, strassen, strassen_fast
+
+    rooms = hydra_lib.timing, hydra_lib.records, hydra_lib.notebook, hydra_lib.matmul
+    for function in (bench, compare, record, source, strassen, strassen_fast):
+        assert any(getattr(room, function.__name__, None) is function for room in rooms)

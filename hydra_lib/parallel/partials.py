@@ -1,4 +1,4 @@
-"""Partial softmaxes: what a query found among some of the keys, and how two such findings merge.
+"""Partial softmaxes: summaries of some keys for a query, and how two of them merge.
 
 A kernel that visits keys tile by tile, and ranks that hold slices of one sequence, do the same sum
 in pieces. It can be done in any grouping and any order, since the merge is addition written in

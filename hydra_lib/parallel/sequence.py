@@ -39,7 +39,7 @@ def attention_over_ranks(
     number of keys; backward one, of the gradient of q. Errors as
     :func:`hydra_lib.attention.scaled_dot_product_attention`; as
     :func:`hydra_lib.parallel.heads.shard_heads` for the mesh. Source: Liu, Zaharia and Abbeel
-    (2023), *Ring Attention*, where keys travel in place of findings, and queries are cut as well.
+    (2023), *Ring Attention*, where keys travel in place of summaries, and queries are cut as well.
 
     ``torch.distributed.tensor.experimental.context_parallel`` cuts the queries too, and tests
     compare with it. Told so, on CUDA, it sends keys around a ring and merges by the same formula,
