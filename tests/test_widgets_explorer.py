@@ -570,6 +570,7 @@ def test_products_of_other_sides_and_levels(widget_page):
         "Most memory held beside the inputs: 12.3 MB."
     )
     select(page, "Rows m").select_option("512")
+    expect(page.locator("caption")).to_contain_text("m = 512")  # it is drawn at the next frame
     assert kernels(page) == ["torch.mm"]
     select(page, "Measured").select_option("widths")
     expect(page.locator("caption")).to_contain_text("d_model = 768, T = 7, bfloat16")
