@@ -1,6 +1,6 @@
 """Hydra: one operation, ``weights @ values``, from a running sum to a GPU kernel.
 
-The top level holds the functions of chapters 01 to 08. Beside it are rooms, each named for its
+The top level holds the functions of chapters 1 to 8. Beside it are rooms, each named for its
 subject and loaded when it is first asked for: ``toy`` (a language and a model whose heads can be
 examined), ``matmul`` (Strassen), ``timing``, ``kernels`` (Triton), ``parallel`` (several devices),
 ``exercises``, ``widgets``, ``figures``, ``notebook`` and ``records``.

@@ -2,7 +2,7 @@
 
 A value is a colour, red, green and blue from 0 to 1, so ``weights @ VALUES`` mixes paint: each
 output row is a colour the eye can check. Queries and keys are arrows in a plane, made by hand so
-that “it” finds “cat”; nothing here is learned. Chapter 07 looks into heads that are.
+that “it” finds “cat”; nothing here is learned. Chapter 7 looks into heads that are.
 """
 
 import math

@@ -114,7 +114,7 @@ format_version: 0.13
 (label-3)=
 ## A section
 
-In 1969, in chapter 03, GPT-2 had 0 or 1. Of {{glue:text}}`n:.0f` keys `k[4]` is $5x$, and
+In 1969, in chapter 3, GPT-2 had 0 or 1. Of {{glue:text}}`n:.0f` keys `k[4]` is $5x$, and
 {{cite}}`one2017` [says so](page7.md), with float32 and 5 rows of 64.
 
 :::{{figure}} 8.svg

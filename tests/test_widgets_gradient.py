@@ -43,7 +43,7 @@ def test_bad_settings(make, message):
 
 
 def by_the_library(scores, values, target):
-    """Chapter 08 on one row whose scores are given: a query of 1, the scores as keys."""
+    """Chapter 8 on one row whose scores are given: a query of 1, the scores as keys."""
     q, k = torch.ones(1, 1, dtype=torch.float64), scores[:, None]
     p = torch.softmax(scores, dim=0)
     output = p @ values

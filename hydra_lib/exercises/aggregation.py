@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 01."""
+"""Checks of the exercises of chapter 1."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 05."""
+"""Checks of the exercises of chapter 5."""
 
 import math
 

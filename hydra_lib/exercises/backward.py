@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 08."""
+"""Checks of the exercises of chapter 8."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 06."""
+"""Checks of the exercises of chapter 6."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 07."""
+"""Checks of the exercises of chapter 7."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 02."""
+"""Checks of the exercises of chapter 2."""
 
 import torch
 

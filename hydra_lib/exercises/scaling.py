@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 04."""
+"""Checks of the exercises of chapter 4."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 03."""
+"""Checks of the exercises of chapter 3."""
 
 import math
 

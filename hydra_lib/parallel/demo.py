@@ -99,7 +99,7 @@ def keys(mesh: DeviceMesh, config: HeadConfig, tokens: int) -> Comparison:
 def toy_losses(
     mesh: DeviceMesh, steps: int
 ) -> tuple[list[float], list[float], float, list[Collective]]:
-    """Chapter 07's model, trained whole and with its heads over the ranks, in float64.
+    """Chapter 7's model, trained whole and with its heads over the ranks, in float64.
 
     The losses of both, the largest difference that is left between two weights, and all that was
     sent.

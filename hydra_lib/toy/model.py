@@ -65,7 +65,7 @@ class ToyModel(nn.Module):
             RotaryAttention(config, generator=generator) for _ in range(layers)
         )
         # The layers' own start is √3 times wider, and from there some models answer brackets
-        # without any head that looks at the answer (chapter 07).
+        # without any head that looks at the answer (chapter 7).
         for weight in self.layers.parameters():
             nn.init.uniform_(weight, -(d**-0.5), d**-0.5, generator=generator)
         self.norms = nn.ModuleList(nn.LayerNorm(d, device=device) for _ in range(layers + 1))
