@@ -232,6 +232,8 @@ def test_links(widget_page):
     expect(page.get_by_label("Window width")).to_have_value("3")
     follow(page, "#aggregation.rule=decay&aggregation.rate=0&aggregation.row=0")
     expect_setting(page, EVEN, torch.eye(5), 0, "decay")
+    follow(page, "#aggregation.row=5&aggregation.values=[[0],[0],[1],[0],[0],[0]]")
+    expect_setting(page, SPIKE, aggregation.running_mean(6), 5, "mean")
     for asked in (
         "rule=max",
         "width=0",
@@ -240,6 +242,7 @@ def test_links(widget_page):
         "rate=-0.1",
         "rate=1.1",
         "row=-1",
+        "row=5",
         "row=16",
         "values=[]",
         "values=[[]]",

@@ -59,10 +59,10 @@
     }
     /** The page's own setting but for what is asked for, where it is valid; returns what is not. */
     restore(asked, valid) {
+      const settings = (parts) => Object.fromEntries(parts.map(({ trait, value }) => [trait, value]));
       const fit = asked.filter(({ trait, value }) =>
-        trait in this.#initial && valid(trait, value, this.#initial));
-      const wanted = Object.fromEntries(fit.map(({ trait, value }) => [trait, value]));
-      for (const [trait, value] of Object.entries({ ...this.#initial, ...wanted })) this.set(trait, value);
+        trait in this.#initial && valid(trait, value, this.#initial, settings(asked)));
+      for (const [trait, value] of Object.entries({ ...this.#initial, ...settings(fit) })) this.set(trait, value);
       return asked.filter((part) => !fit.includes(part));
     }
   }

@@ -94,4 +94,10 @@ function render({ model, el: root }) {
 
 const shown = (row) => (row.length === 1 ? number(row[0]) : `(${row.map(number).join(", ")})`);
 
-export default { render, valid: withinLimits };
+/** A row must be there, among the values that the link asks for or else the page's own. */
+function valid(trait, value, initial, asked) {
+  const { values } = withinLimits("values", asked.values, initial) ? asked : initial;
+  return withinLimits(trait, value, initial) && (trait !== "row" || value < values.length);
+}
+
+export default { render, valid };
