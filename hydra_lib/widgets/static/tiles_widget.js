@@ -22,7 +22,7 @@ function render({ model, el: root }) {
     cell.replaceChildren(el("span", { class: "hydra-aside" }, words[j]), swatch(css(values[j]))));
   const mixes = board.cells.map((cells) => cells[n + 2].appendChild(swatch(css([0, 0, 0]))));
   const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:7", role: "status" });
-  root.classList.add("hydra", "hydra-sentence");
+  root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, block.root, step.root, next),
     el("div", { class: "hydra-panels" }, board.root, summary),
