@@ -94,14 +94,15 @@ def fused_attention(
 
     ``torch.nn.functional.scaled_dot_product_attention`` with this book's rule for a query that has
     no key to attend to: zeros, and zero gradients, on every device and in every version of torch.
-    ``causal`` alone is handed over by name: no mask is made, and kernels may skip what it forbids.
+    ``causal`` alone is handed over by name, so that kernels may skip what it forbids.
     A mask is data, whatever it holds, so a traced or compiled call works for another one as well;
     with a mask and ``causal`` an exported one is bound to its length.
 
     Arguments and errors are the same, but values are not looked at: NaN in, NaN out, and meta
-    tensors, ``torch.compile``, ``torch.export`` and ``vmap`` work. Cost: the same FLOPs; without a
-    mask no (Tq, Tk) matrix is kept, with one torch turns it into a matrix of floats. Source: Dao et
-    al. (2022), *FlashAttention*.
+    tensors, ``torch.compile``, ``torch.export`` and ``vmap`` work. Cost: the same FLOPs. Where
+    torch has a fused kernel, on a CPU for (B, h, T, d_k) with d_v = d_k and equal leading axes,
+    no (Tq, Tk) matrix is kept without a mask; elsewhere it makes them, and one of ``causal``. A
+    mask it turns into a matrix of floats. Source: Dao et al. (2022), *FlashAttention*.
 
     >>> q = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> torch.equal(fused_attention(q, q, q, torch.zeros(2, 2).bool()), torch.zeros(2, 2))

@@ -25,7 +25,7 @@ class HeadConfig:
     """A width and the number of heads that share it equally: ``head_dim = d_model / n_heads``.
 
     Raises ValueError when either is not a positive integer or the heads do not divide the width,
-    and names the nearest numbers that fit, up to 10,000 away.
+    and names numbers near by that fit; for a number of heads it stops looking after 10,000 tries.
 
     >>> HeadConfig(d_model=768, n_heads=12).head_dim
     64

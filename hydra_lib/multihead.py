@@ -66,7 +66,7 @@ class MultiHeadAttention(nn.Module):
     One rule for masks: boolean, True = may attend, with the axes of the inputs, (…, Tq, Tk), and
     valid for every head; or with one axis more, (…, h, Tq, Tk), a mask for each head. Leading axes
     may have length 1, and be left out of a mask for every head. ``causal`` forbids what comes
-    later, needs Tq = Tk, and stores no mask; with a mask, both hold. A position that may attend to
+    later and needs Tq = Tk; with a mask, both hold. A position that may attend to
     nothing gets zeros before W_o.
 
     Raises TypeError for a ``config`` that is no HeadConfig, a ``bias`` or ``generator`` that is

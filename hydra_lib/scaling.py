@@ -104,8 +104,8 @@ def sample_scores(
     ``s[i, j] = q_i · k_ij``: every row has a query and ``keys`` keys of its own, so rows are
     independent of each other. Within a row the query is shared, as it is in attention; with one
     key a row all scores are independent. Symbols and errors as :func:`dot_product_moments`, and
-    ValueError for ``rows`` or ``keys`` that are not positive integers or do not fit in memory,
-    TypeError for what is not a torch.Generator. The result has torch's
+    ValueError for ``rows`` or ``keys`` that are not positive integers or make more than 2³¹ numbers
+    with d_k, TypeError for what is not a torch.Generator. The result has torch's
     default dtype and the generator's device. Cost: rows·keys·d_k random numbers, all held at once.
 
     >>> sample_scores(2, 3, 64, generator=torch.Generator().manual_seed(0)).shape

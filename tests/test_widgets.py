@@ -291,6 +291,10 @@ def test_numbers_as_text():
     assert written(-0.000999) == "−9.99e−4"
     (got,) = json.loads(in_javascript("ui.js", "[m.number(-0), m.number(NaN)]", [0]))
     assert got == ["0", "not a number"]
+    noise = 0.2 * -0.9 + 0.3 * 0.6  # of two arrows at right angles
+    assert noise != 0
+    got = json.loads(in_javascript("ui.js", "m.brief(m.tidy(c))", [noise, 1e-8, -2.5]))
+    assert got == ["0", "1e−8".replace("1e", "1.00e"), "−2.5"]
 
 
 def test_shades_and_options():

@@ -415,11 +415,14 @@ def test_the_bars_are_as_long_as_the_times(widget_page, setting, bars, share):
 @browser
 def test_only_several_ranks_send_what_they_have(widget_page):
     page = widget_page(small(ranks=1))
+    expect(page.get_by_text(re.compile(r"^\d+ heads on 1 rank$"))).to_have_count(1)
     down = page.locator(".hydra-down")
     expect(down).to_have_text(["Wₒ"])
     page.get_by_label("Ranks").focus()
     press(page, "ArrowRight")
     expect(down).to_have_text(["Wₒ ↓", "Wₒ ↓"])
+    machines = page.locator("figcaption, .hydra-note").filter(has_text="ranks, apart until Wₒ")
+    expect(machines).to_have_count(1)
     expect(page.locator(".hydra-times + .hydra-note")).to_have_text(" computing  sending")
 
 

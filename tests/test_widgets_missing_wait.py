@@ -65,8 +65,8 @@ def test_the_words():
             1,
             1,
             1,
-        ): f"{started} The second wait, for that work, comes after the start, so it is "
-        "counted too.",
+        ): f"{started} The wait before the launch, for that work, comes after the start, so "
+        "it is counted too.",
         (1, 0, 1, 0): right,
         (1, 1, 1, 1): f"{right} The wait before the launch is counted too: one {trip}."
         " The last wait comes after the clock has stopped and changes nothing.",

@@ -142,6 +142,11 @@ def test_what_it_says_at_first(widget_page):
             "“the”, “slept” and “it” get most, <.001 each.",
         ),
         (
+            {"word": 1, "back": 1, "rates": [90, 0]},
+            "“cat” looks 1 word back, at “the”, which gets 1.000 of its weight. The rest, <.001, "
+            "is for “cat”.",
+        ),
+        (
             {"word": 2, "back": 6},
             "“slept” looks 6 words back, where there is none: “the” gets most, 0.988.",
         ),

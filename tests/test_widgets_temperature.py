@@ -226,7 +226,9 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
         math.inf: "Melted, energies no longer matter:",
     }
     sentence = f"{phase.get(tau, f'At τ = {written(tau)}:')} effectively "
-    sentence += f"{written(math.exp(now['S']))} of {finite} states in use."
+    sentence += (
+        f"{written(math.exp(now['S']))} of {finite} {'state' if finite == 1 else 'states'} in use."
+    )
     if tau < math.inf:
         sentence += f" F = U − τS: {written(now['F'])} = {written(now['U'])} − {written(tau)} × "
         sentence += f"{written(round(now['S'], 4))}."
@@ -401,6 +403,7 @@ def test_field_takes_a_typed_value(widget_page):
     page = widget_page(TemperatureWidget(SCORES))
     field = page.get_by_label("or type τ")
     cases = (("0.37", 0.37), ("inf", math.inf), ("0", 0.0), (" Infinity", math.inf), ("0,5", 0.5))
+    cases += ("0,125", 0.125), ("1,000,000", 1e6), ("1,000", 1e3)  # as the limit is written
     for typed, tau in (*cases, ("∞", math.inf), ("1e6", 1e6), ("1e4", 1e4)):
         field.fill(typed)
         field.press("Enter")

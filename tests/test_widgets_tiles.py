@@ -120,7 +120,7 @@ def test_keyboard_links_and_room(widget_page):
     expect(summary).to_contain_text("because: the maximum rose to 3.1")
     expect(summary).to_contain_text(
         "4 scores in memory at once where the whole matrix has 49; "
-        "tiles in the future, 6 of 16, are never computed."
+        "of 16 tiles the 6 in the future are never computed."
     )
     page.get_by_label("Tile side").focus()
     press(page, "End")

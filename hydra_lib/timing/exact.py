@@ -43,7 +43,7 @@ def attend_causally(
 
 
 def exact_attention(q: Heads, k: Heads, v: Heads) -> Float64[torch.Tensor, "B h T d_k"]:
-    """Causal attention in float64, one (T, T) matrix in memory at a time.
+    """Causal attention in float64, one head at a time, and so a few (T, T) matrices in memory.
 
     Raises as :func:`hydra_lib.timing.ladder.refusal`.
 

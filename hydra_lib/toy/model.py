@@ -164,7 +164,8 @@ def train(
 
     ``inputs`` (n, T) are int32 or int64, ``targets`` integers; these have the axes of the model's
     output but the last, so (n, T) here, and −100 does not count. Documents come in an order drawn
-    from ``seed``, each once before any comes again. AdamW with a learning rate of 0.01 that rises
+    from ``seed``, none twice before a new order is drawn, which is when fewer are left than make a
+    batch. AdamW with a learning rate of 0.01 that rises
     over 50 steps and falls along a cosine to a twentieth; gradients of a norm above 1 are cut to 1.
     The loss is the mean cross-entropy in nats.
 

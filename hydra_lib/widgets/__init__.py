@@ -1,9 +1,9 @@
-"""Widgets that compute in the page: traits here, all mathematics in ``static/*.js``.
+"""Widgets that compute in the page: traits here, the mathematics in ``static/*.js``.
 
 Each class is a plain anywidget. The same ES module runs in Jupyter, in Colab, and on the published
-page, where no kernel exists; so a widget's state is a handful of small traits, and everything shown
-is computed from them in the browser. The traits are the setting: on the published page they
-are kept in the URL fragment, under the widget's ``name``.
+page, where no kernel exists; so a widget's state is a handful of small traits, from which the
+browser computes what is shown. Two carry tables that Python computed beforehand. The traits are the
+setting: on the published page they are kept in the URL fragment, under the widget's ``name``.
 """
 
 from hydra_lib.widgets.aggregation import AggregationWidget

@@ -73,7 +73,7 @@ function render({ model, el: root }) {
     const cost = headsOverRanks(dModel, T, P);
     const time = seconds(cost, rate, bandwidth);
     const percent = time.share > 0.9995 && time.share < 1 ? "> 99.9 %" : `${brief(100 * time.share)} %`;
-    say(caption, `${grouped(heads)} heads on ${many(P, "rank")}, apart until Wₒ`);
+    say(caption, `${many(heads, "head")} on ${many(P, "rank")}${P > 1 ? ", apart until Wₒ" : ""}`);
     machines.replaceChildren(...cards(P, heads));
     say(sum, P === 1 ? "the sum over heads; nothing to send"
       : `Σ one all-reduce: each sends ${prefixed(cost.bytes, "B").replace(" ", "\u00a0")}`);

@@ -52,7 +52,7 @@ function render({ model, el: root }) {
     const refused = problem.textContent !== "";
     steps.root.classList.toggle("hydra-away", refused);
     const [headDim, over] = [Math.floor(d / h), d % h];
-    say(caption, `d_model = ${d} numbers per position, ${h} × ${refused ? `${headDim}, and ${over} left over` : `head_dim = ${headDim}`}`
+    say(caption, `d_model = ${d} ${d === 1 ? "number" : "numbers"} per position, ${h} × ${refused ? `${headDim}, and ${over} left over` : `head_dim = ${headDim}`}`
       + (h > FINEST ? " (cuts too fine to draw)" : ""));
     bar.style = `--share:${h > FINEST ? 100 : (100 * headDim) / d || 100}%;--over:${(100 * over) / d}%`;
     if (refused) {

@@ -15,7 +15,7 @@ export function verdict([first, second, third, last]) {
     return { right: false, words: `A wait is missing before the clock stops: you timed only ${shown}; the kernel is still in the queue.${late}` };
   }
   if (!first) {
-    const counted = second ? " The second wait, for that work, comes after the start, so it is counted too." : "";
+    const counted = second ? " The wait before the launch, for that work, comes after the start, so it is counted too." : "";
     return { right: false, words: `The queue was not empty when the clock started: this time includes the earlier work.${counted}` };
   }
   const round = second ? " The wait before the launch is counted too: one round trip to the device." : "";

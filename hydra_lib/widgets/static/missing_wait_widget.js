@@ -24,7 +24,7 @@ function render({ model, el: root }) {
     return el("label", {}, input, " ", el("code", {}, WAIT));
   });
   const go = el("button", { type: "button", onclick: () => start() }, "Run");
-  const told = el("p", { class: "hydra-summary", style: "--lines:3;--narrow:6", role: "status" });
+  const told = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:7", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("p", { class: "hydra-note" }, "The kernel is a matmul. Where must the page wait for the device?"),
@@ -60,7 +60,7 @@ function render({ model, el: root }) {
       }
       const [mine, true_] = [times.yours, times.right].map((all) => timeText(quantiles(all).p50));
       const software = gpu.software ? " This is software, no GPU." : "";
-      judge(right ? `${words} The kernel takes ${mine}.${software}`
+      judge(right && !waits[1] ? `${words} The kernel takes ${mine}.${software}`
         : `${words} Your stopwatch shows ${mine}; the kernel takes ${true_}.${software}`);
     } catch (error) {
       judge(error instanceof GpuError ? `${words} (Nothing was timed. ${error.message})` : `The run failed: ${error.message}`);

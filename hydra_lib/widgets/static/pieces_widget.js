@@ -78,7 +78,8 @@ const average = (colours) => colours[0].map((_, c) => colours.reduce((total, one
 const paintOf = (one) => (one.l > 0 ? swatch(css(mixture(one))) : el("span", { class: "hydra-swatch hydra-none", "aria-hidden": "true" }));
 const painted = (colour) => el("span", { class: "hydra-term" }, swatch(css(colour)), ` ${vector(colour)}`);
 const signed = (x) => (x === -Infinity ? "−∞" : x.toFixed(1).replace("-", "−"));
-const percent = (part) => (part < 0.001 ? "less than 0.1 %" : `${brief(100 * part)} %`);
+const percent = (part) => (part < 0.001 ? "less than 0.1 %"
+  : part > 0.9995 && part < 1 ? "more than 99.9 %" : `${brief(100 * part)} %`);
 
 /** A place between any two words is cut or not. */
 function valid(trait, value, initial) {

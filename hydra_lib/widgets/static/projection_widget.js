@@ -3,7 +3,7 @@ import { trace } from "./attention.js";
 import { withinLimits } from "./limits.js";
 import { featurePlane } from "./projection_plane.js";
 import { rowDrawing } from "./trace_drawing.js";
-import { brief, choice, columnHeads, el, follow, heat, pills, roving, say, slider, table, update } from "./ui.js";
+import { brief, choice, columnHeads, el, follow, heat, pills, roving, say, slider, table, tidy, update } from "./ui.js";
 
 const MATRICES = ["w_q", "w_k"];
 const CAPTIONS = ["W_Q: what features (□) and words (●) ask for", "W_K: what they are found by; thick: the query"];
@@ -93,7 +93,7 @@ function render({ model, el: root }) {
     axes.forEach((axis, at) => axis.set(model.get(chosen[0])[chosen[1]][at]));
     const score = steps.scores[word][found];
     say(summary, `“${words[word]}” asks with ${sum(x[word], wq, vectors[0][word])}. “${words[found]}” is found by `
-      + `${sum(x[found], wk, vectors[1][found])}. Their score: ${brief(score)}, over √2: ${brief(score / Math.SQRT2)}`
+      + `${sum(x[found], wk, vectors[1][found])}. Their score: ${brief(tidy(score))}, over √2: ${brief(tidy(score / Math.SQRT2))}`
       + `${found > word ? "; but it comes later." : "."}`);
   }
   /** The features of a word, added up. */

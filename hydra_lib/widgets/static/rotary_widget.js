@@ -99,7 +99,8 @@ function told(words, weights, aimed) {
   const back = word - aimed;
   const looks = `${asks} looks ${back ? `${back} ${back === 1 ? "word" : "words"} back` : "at itself"}`;
   if (aimed < 0) return `${looks}, where there is none: ${most}`;
-  return `${looks}${back ? `, at “${words[aimed]}”` : ""}, which gets ${written(weights[aimed])} of its weight. Of the others ${most}`;
+  return `${looks}${back ? `, at “${words[aimed]}”` : ""}, which gets ${written(weights[aimed])} of its weight. ${others.length === 1
+    ? `The rest, ${written(best)}, is for ${tied[0]}.` : `Of the others ${most}`}`;
 }
 
 const written = (p) => (p % 1 ? weight(p) : brief(p));

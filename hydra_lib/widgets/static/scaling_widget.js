@@ -89,7 +89,7 @@ function render({ model, el: root }) {
     });
     say(summary, `At width ${d} a score has variance ${brief(found[0].variance)}, and this row uses `
       + `${brief(found[0].used)} of ${KEYS} keys. Divided by √dₖ: variance ${brief(found[1].variance)}, and `
-      + `${brief(found[1].used)} keys.`);
+      + `${brief(found[1].used)} of them.`);
   });
 }
 

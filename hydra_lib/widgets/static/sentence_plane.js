@@ -1,6 +1,6 @@
 import { around, clearance, halfOf, REACH } from "./arrow_names.js";
 import { dot } from "./sentence.js";
-import { brief, choice, css, el, grab, put, say, slider, svg, update } from "./ui.js";
+import { brief, choice, css, el, grab, put, say, slider, svg, tidy, update } from "./ui.js";
 
 /** The plane in which the arrows of queries and keys are turned by hand; `look` is told which key is pointed at. */
 export function plane(model, words, values, look) {
@@ -63,8 +63,8 @@ export function plane(model, words, values, look) {
     put(reach, { x2: along * query[0], y2: -along * query[1] });
     put(shadow, { x1: keys[j][0], y1: -keys[j][1], x2: along * query[0], y2: -along * query[1] });
     const [[a, b], [c, d]] = [query, keys[j]].map((arrow) => arrow.map((x) => (x < 0 ? `(${brief(x)})` : brief(x))));
-    return `Score of ${words[word]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(scores[j])}; `
-      + `over √2: ${brief(scores[j] / Math.SQRT2)}.`
+    return `Score of ${words[word]} · ${words[j]}: ${a} × ${c} + ${b} × ${d} = ${brief(tidy(scores[j]))}; `
+      + `over √2: ${brief(tidy(scores[j] / Math.SQRT2))}.`
       + (forbidden(j) ? ` “${words[j]}” is a later word, which “${words[word]}” may not see.` : "");
   }
   function draw() {

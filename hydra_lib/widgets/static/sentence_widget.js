@@ -229,8 +229,10 @@ function render({ model, el: root }) {
   function said(chosen, p, cut) {
     if (chosen === n - 1) return `“${words[chosen]}” is the last word: there are no later ones.`;
     const [has, lost] = [p, cut].map((row) => row.slice(chosen + 1).reduce((total, w) => total + w, 0));
-    if (!cut.length) return `Later words ${model.get("future") === "zero" ? "still " : ""}get ${short(has)} of the weight.`;
-    return lost < LEAST ? "" : `As they are, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
+    if (!cut.length) return `Later words ${model.get("future") === "zero" ? "still " : ""}get ${has < LEAST ? "next to none" : short(has)} of the weight.`;
+    if (lost < LEAST) return "";
+    if (1 - lost < LEAST) return "As they are, nearly all would go to later words. The rest is scaled up to 1.";
+    return `As they are, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
   }
   /** What each head brings to the colour, and the colour. */
   const joined = (out) => {

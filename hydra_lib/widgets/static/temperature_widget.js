@@ -19,11 +19,12 @@ const MARGIN = 0.025; // of the width: room for the mark at both ends
 const decode = (x) => (x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
 const encode = (x) => (x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
 
-/** What a reader may type: a number, "inf", "∞". */
+/** What a reader may type: a number, with a decimal comma or with those of thousands; "inf", "∞". */
 function parse(text, most) {
   const trimmed = text.trim().toLowerCase();
   if (["∞", "inf", "infinity"].includes(trimmed)) return Infinity;
-  const value = trimmed === "" ? NaN : Number(trimmed.replace(",", "."));
+  const whole = /^[1-9]\d{0,2}(,\d{3})+$/.test(trimmed);
+  const value = trimmed === "" ? NaN : Number(whole ? trimmed.replaceAll(",", "") : trimmed.replace(",", "."));
   if (!(value >= 0 && value <= most)) {
     throw new Error(`τ must be a number from 0 to ${most.toLocaleString("en")}, or ∞, got “${text}”`);
   }
@@ -75,7 +76,7 @@ function render({ model, el: root }) {
       for (const one of charts) one.trace(curve, scores);
       charts.at(-1).mark(points);
       say(melts, points.length === 0 ? "No peak of C between τ = 0.01 and 100."
-        : `Dotted: C peaks at τ = ${points.map(brief).join(" and ")}.`);
+        : `Dotted: C peaks at τ = ${new Intl.ListFormat("en-GB").format(points.map(brief))}.`);
     }
     temperature.set(positionOf(tau), number(tau));
     typed.set(number(tau));
@@ -84,7 +85,7 @@ function render({ model, el: root }) {
     for (const one of charts) one.move(tau, now);
     const room = scores.filter((s) => s > -Infinity).length;
     say(summary, `${phase(tau)} effectively ${number(Math.exp(now.S))} of ${room} `
-      + "states in use." + (tau === Infinity || !charts.length ? "" : ` F = U − τS: ${number(now.F)} = `
+      + `${room === 1 ? "state" : "states"} in use.` + (tau === Infinity || !charts.length ? "" : ` F = U − τS: ${number(now.F)} = `
         + `${number(now.U)} − ${number(tau)} × ${number(Number(now.S.toFixed(4)))}.`));
   });
 }

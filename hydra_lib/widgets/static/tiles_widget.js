@@ -64,7 +64,7 @@ function render({ model, el: root }) {
     const held = side === 1 ? "1 score" : `${side ** 2} scores`;
     const skipped = whole - tiles.length;
     const memory = `${held} in memory at once where the whole matrix has ${n ** 2}`
-      + (skipped ? `; tiles in the future, ${skipped} of ${whole}, are never computed.` : ".");
+      + (skipped ? `; of ${whole} tiles the ${skipped === 1 ? "one in the future is" : `${skipped} in the future are`} never computed.` : ".");
     if (!now) return [memory];
     const i = now.rows.at(-1);
     const { scale, l, m } = rows[i];

@@ -33,6 +33,9 @@ export const brief = (x) => number(Number(x.toPrecision(3)));
 /** A weight to the thousandth; one that is none of them, and not nothing, says so. */
 export const weight = (p) => (p > 0 && p < 5e-4 ? "<.001" : p.toFixed(3));
 
+/** What floating point leaves of a sum that is 0 is 0. */
+export const tidy = (x) => Math.round(x * 1e9) / 1e9 + 0;
+
 /** A colour as three numbers, to the hundredth. */
 export const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
 

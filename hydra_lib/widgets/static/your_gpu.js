@@ -11,7 +11,7 @@ import { callsFor, mistimed, paired, quantiles, sample, Stopped } from "./sampli
 
 export const MEASURES = { attention: "attention", matmul: "matmul", sweep: "attention along T" };
 const SWEEP = [512, 1024, 2048, 4096, 8192, 16384];
-const MOST_LOOPS = 4.1e8; // FLOPs of a call that plain loops are asked for: about a second
+export const MOST_LOOPS = 4.1e8; // FLOPs of a call that plain loops are asked for: about a second
 const LONGEST = 2; // seconds of a call; some systems take the device away after that
 
 /** The rungs of a task, with what is counted before anything runs. */

@@ -3,7 +3,7 @@ import { drawLines, drawRoof } from "./explorer_chart.js";
 import { drawTimes } from "./your_gpu_chart.js";
 import { fits } from "./limits.js";
 import { GpuError, openGpu, withoutGpu } from "./gpu.js";
-import { browserOf, isResult, linesOf, measure, MEASURES, nameOf, recordOf } from "./your_gpu.js";
+import { browserOf, isResult, linesOf, measure, MEASURES, MOST_LOOPS, nameOf, recordOf } from "./your_gpu.js";
 import { memoryText, percent, place, select, speedText, three, TIME, timeText, unitFor, view } from "./records.js";
 import { checkbox, choice, columnHeads, el, enable, follow, say, slider, svg, table, update } from "./ui.js";
 
@@ -148,9 +148,11 @@ function render({ model, el: root }) {
     heads.set(model.get("h"));
     heads.root.hidden = !SHOWN[current.measure].includes("h");
     for (const [key, { input }] of Object.entries(switches)) input.checked = model.get(key);
-    say(about, found ? aboutText(found)
-      : `${navigator.gpu ? "This browser has WebGPU; pressing Run asks it for a device." : `${withoutGpu(isSecureContext)} The rungs in JavaScript run here all the same.`} Nothing leaves this page.`);
     const lines = linesOf(current);
+    const looped = lines.some(({ loops, flops }) => loops && flops <= MOST_LOOPS);
+    say(about, found ? aboutText(found)
+      : `${navigator.gpu ? "This browser has WebGPU; pressing Run asks it for a device." : `${withoutGpu(isSecureContext)} ${looped ? "The rungs in JavaScript run here all the same."
+        : "Attention with a short text has rungs in JavaScript, which run here all the same."}`} Nothing leaves this page.`);
     results.replaceChildren(listOf(lines, current, found, running?.states ?? []));
     if (!running) say(told, [ending, found ? resultText(lines, found) : result ? "The last result is for other sizes." : ""].join(" ").trim());
     drawPictures(lines, current, found);
@@ -172,7 +174,7 @@ function render({ model, el: root }) {
       times.root.hidden = !ready;
       if (ready) {
         drawLines(times.picture, shown, "time", null, () => {});
-        say(times.caption, "Time of one call along T. A line ends where a kernel no longer fits or takes too long.");
+        say(times.caption, "Time of one call along T. A line that ends early: there the kernel did not fit, took too long or was wrong, or the run was stopped.");
       }
     } else if (timed.length) {
       const beside = besideOf(current).map((row) => ({ ...row, name: `${row.kernel}, on record`, own: false }));

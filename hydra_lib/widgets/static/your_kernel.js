@@ -152,7 +152,7 @@ export function judged(output, inputs = trialInputs()) {
   const found = rows(output);
   const error = rowError(found, exact);
   if (error <= tolerance("float32")) return { right: true, error };
-  if (output.every((x) => x === 0)) return { right: false, words: "All zeros: nothing has been added to total and acc yet." };
+  if (output.every((x) => x === 0)) return { right: false, words: "All zeros: nothing has been added to acc yet." };
   const near = Object.keys(MISTAKEN).find((wrong) => rowError(found, rows(walked(inputs, TRIAL, wrong))) < 1e-3);
   if (near) return { right: false, words: MISTAKEN[near] };
   if (Number.isNaN(error)) return { right: false, words: "The output holds NaN: a weight may be 2^x with x far above 0." };

@@ -78,7 +78,7 @@ function render({ model, el: root }) {
       const ready = await prepared(gpu, loop, { ...TRIAL, h: 1 }, trialInputs());
       const { right, error, words } = judged(await read(gpu, ready));
       if (!right) judge("Not right yet.", [...problems, words]);
-      else if (problems.length) judge("The numbers are right on this device, by luck.", problems);
+      else if (problems.length) judge("The numbers are right on this device, perhaps by luck.", problems);
       else {
         judge(`Right: every row to ${three(error)}. Being timed beside the book's …`);
         const timed = await beside(gpu, loop);
