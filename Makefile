@@ -15,7 +15,7 @@ TEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --maxprocesses 8 -rsfE -p no:ca
 
 help:
 	@echo "make book    build the book into _build/html        make serve   and show it"
-	@echo "make quick   lint, types, the quickest tests         make test    the book and its tests"
+	@echo "make quick   lint, types, the quicker tests         make test    the book and its tests"
 	@echo "make lab     the notebooks in JupyterLab            make sync    derive them from book/*.md"
 	@echo "make elsewhere PLACE=colab, or oldest               the notebooks with other versions"
 	@echo "make hosts   the book in Firefox and WebKit, its widgets in JupyterLab"

@@ -338,3 +338,11 @@ def test_links(widget_page):
     ):
         follow(page, f"#mask.{asked}")
         expect_refused(page, "mask", asked)
+
+
+@browser
+def test_a_small_leak_is_not_said_to_be_none(widget_page):
+    page = widget_page(MaskWidget([[10] * 3] * 3))
+    expect(page.locator(".hydra-summary")).to_contain_text(
+        "the leakiest row gives them less than 0.01 of its weight."
+    )

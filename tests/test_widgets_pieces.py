@@ -211,5 +211,10 @@ def test_links(widget_page):
     every = "[true,true,true,true,true,true]"
     page = widget_page(PiecesWidget(), fragment=f"#pieces.word=6&pieces.cuts={every}")
     expect_setting(page, 6, [True] * 6)
+    first = "[true,false,false,false,false,false]"
+    follow(page, f"#pieces.word=4&pieces.cuts={first}")
+    expect(page.locator(".hydra-summary")).to_contain_text(
+        "less than 0.1 % from rank 0, more than 99.9 % from rank 1"
+    )
     follow(page, "#pieces.word=2")
     expect_setting(page, 2)

@@ -1023,3 +1023,15 @@ def test_columns_are_headed_by_their_words_above_their_colours(widget_page, widt
         for part in (over, under):
             assert cell["x"] <= part["x"]
             assert part["x"] + part["width"] <= cell["x"] + cell["width"]
+
+
+@browser
+def test_what_is_said_where_one_word_has_all(widget_page):
+    """At τ = 0: next to none of it goes to later words, or nearly all would."""
+    page = widget_page(SentenceWidget(tau=0, future="seen", controls=["future"]))
+    told = page.locator(".hydra-equation")
+    expect(told).to_contain_text("Later words get next to none of the weight.")
+    follow(page, "#sentence.word=1&sentence.future=masked&sentence.tau=0")
+    expect(told).to_contain_text(
+        "As they are, nearly all would go to later words. The rest is scaled up to 1."
+    )

@@ -3,7 +3,7 @@ import { divisors, headsOverRanks, prefixed, refused, seconds, speedups } from "
 import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
 import {
-  brief, el, field, follow, grab, line, number, put, say, slider, svg, swatch, table, text, update,
+  brief, el, field, follow, grab, line, number, put, say, slider, svg, swatch, table, text, ungrouped, update,
 } from "./ui.js";
 
 const MACHINES = 4; // drawn in one row; of more, the last says how many
@@ -162,7 +162,7 @@ function speedup(choose) {
 
 /** What a reader may type: the numbers that the class takes. */
 function read(label, text, { min, max, integer }) {
-  const value = text.trim() === "" ? NaN : Number(text.replace(/(\d),(?=\d{3}(\D|$))/g, "$1")); // as it is shown
+  const value = text.trim() === "" ? NaN : Number(ungrouped(text));
   if (!(value >= min && value <= max) || (integer && !Number.isInteger(value))) {
     throw new Error(`expected ${integer ? "an integer" : "a number"} from ${min} to ${grouped(max)}, `
       + `got ${text.trim() || "nothing"}`);

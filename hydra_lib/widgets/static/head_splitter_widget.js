@@ -1,6 +1,6 @@
 import { parameters, refusal, shapes } from "./heads.js";
 import { withinLimits } from "./limits.js";
-import { choice, columnHeads, el, field, follow, say, slider, table, update } from "./ui.js";
+import { choice, columnHeads, el, field, follow, say, slider, table, ungrouped, update } from "./ui.js";
 
 const PRESETS = {
   "ANDREA-12M": [384, 12],
@@ -77,7 +77,7 @@ function render({ model, el: root }) {
 
 /** What a reader may type: the numbers the class takes, refused in the library's words. */
 function read(trait, text, most) {
-  const value = text.trim() === "" ? NaN : Number(text);
+  const value = text.trim() === "" ? NaN : Number(ungrouped(text));
   if (!(Number.isInteger(value) && value >= 1)) {
     throw new Error(`${trait} must be a positive integer, got ${text.trim() || "nothing"}`);
   }

@@ -1,7 +1,7 @@
 import { boltzmann, meltingPoints, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { levels } from "./levels.js";
 import { withinLimits } from "./limits.js";
-import { brief, choice, el, field, follow, line, number, optionOf, say, slider, svg, update } from "./ui.js";
+import { brief, choice, el, field, follow, line, number, optionOf, say, slider, svg, ungrouped, update } from "./ui.js";
 
 const EXAMPLES = {
   "A tie of two": [2, 2, 0, -1, -2],
@@ -23,8 +23,7 @@ const encode = (x) => (x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
 function parse(text, most) {
   const trimmed = text.trim().toLowerCase();
   if (["∞", "inf", "infinity"].includes(trimmed)) return Infinity;
-  const whole = /^[1-9]\d{0,2}(,\d{3})+$/.test(trimmed);
-  const value = trimmed === "" ? NaN : Number(whole ? trimmed.replaceAll(",", "") : trimmed.replace(",", "."));
+  const value = trimmed === "" ? NaN : Number(ungrouped(trimmed).replace(",", "."));
   if (!(value >= 0 && value <= most)) {
     throw new Error(`τ must be a number from 0 to ${most.toLocaleString("en")}, or ∞, got “${text}”`);
   }

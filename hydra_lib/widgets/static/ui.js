@@ -33,6 +33,9 @@ export const brief = (x) => number(Number(x.toPrecision(3)));
 /** A weight to the thousandth; one that is none of them, and not nothing, says so. */
 export const weight = (p) => (p > 0 && p < 5e-4 ? "<.001" : p.toFixed(3));
 
+/** What is typed as large numbers are shown, with a comma for each thousand, without them. */
+export const ungrouped = (text) => (/^[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(text.trim()) ? text.replaceAll(",", "") : text);
+
 /** What floating point leaves of a sum that is 0 is 0. */
 export const tidy = (x) => Math.round(x * 1e9) / 1e9 + 0;
 
