@@ -24,6 +24,7 @@ from playwright.sync_api import expect
 
 # A busy machine is no falsifying example.
 settings.register_profile("unhurried", deadline=None)
+settings.register_profile("few", deadline=None, max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=750)
 settings.load_profile("unhurried")
 

@@ -64,6 +64,7 @@ def test_the_page_judges_as_python_does(name):
         assert (page["right"], page["says"]) == (found.right, found.says), texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ASKED if "right" in ASKED[n].facts])
 def test_the_page_judges_as_python_does_around_every_tolerance(name):
     facts = ASKED[name].facts

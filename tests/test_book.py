@@ -180,6 +180,7 @@ def test_the_oldest_job_installs_what_its_tests_import():
         assert imported(path) <= known, path.name
 
 
+@pytest.mark.slow
 def test_the_tests_need_no_triton_on_the_oldest_python():
     code = "import sys, torch, hypothesis, playwright.sync_api, chromium, pytest\n"
     code += "sys.version_info, sys.modules['triton'] = (3, 10), None\nimport tests.conftest"

@@ -5,6 +5,7 @@ that what is new joins by itself. Each parameter gets something plausible for it
 strange. ``--hypothesis-profile=thorough`` calls everything oftener.
 """
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -208,6 +209,12 @@ def withheld(name, value):
     return callable(value) if name in OWN else long if name == "budget" else False
 
 
+@functools.cache
+def strange(name):
+    """All of the strange values that a parameter of this name may be given."""
+    return [value for value in STRANGE if not withheld(name, value)]
+
+
 def parameters(thing):
     """What a callable may be given, by name; the settings of a widget too."""
     if thing.__module__ in CHECKS and inspect.isfunction(thing):
@@ -235,12 +242,12 @@ def arguments(name, thing, rng):
     positional, named = [], {}
     measures = "mistakes" in name or name.endswith(("measure_ceilings", "climb"))
     for p in parameters(thing).values():
-        strange = [value for value in STRANGE if not withheld(p.name, value)]
+        any_value = strange(p.name)
         # What is measured takes its time: there, no device is one.
-        plausible = strange if measures and p.name == "device" else PLAUSIBLE.get(p.name, strange)
+        usual = any_value if measures and p.name == "device" else PLAUSIBLE.get(p.name, any_value)
 
-        def one(strange=strange, plausible=plausible):
-            return rng.choice(strange if rng.random() < 0.2 else plausible)
+        def one(any_value=any_value, usual=usual):
+            return rng.choice(any_value if rng.random() < 0.2 else usual)
 
         must = p.default is p.empty or p.name in ("budget", "device")
         if p.kind is p.VAR_POSITIONAL:

@@ -54,7 +54,7 @@ def by_the_library(scores, values, target):
 def test_arithmetic_agrees_with_the_library():
     generator = torch.Generator().manual_seed(5)
     cases, expected = [], []
-    for index in range(1000):
+    for index in range(220):
         n = 1 + index % 11
         scores = 6 * torch.randn(n, generator=generator, dtype=torch.float64)
         values = torch.rand(n, 3, generator=generator, dtype=torch.float64)

@@ -55,7 +55,7 @@ def test_shapes_and_parameters_agree_with_the_library():
     cases = [
         [n_heads * width, n_heads, batch, T]
         for n_heads, width in itertools.product(range(1, 8), range(1, 6))
-        for batch, T in itertools.product(range(1, 4), range(1, 5))
+        for batch, T in itertools.product((1, 3), (1, 4))
     ]
     expression = "{...m.shapes(...c), count: m.parameters(c[0])}"
     got = json.loads(in_javascript("heads.js", f"({expression})", cases))

@@ -108,6 +108,7 @@ def test_bad_changes():
     assert (widget.text, widget.position) == ("^ab", 2)
 
 
+@pytest.mark.slow
 def test_state_travels_as_json_with_the_scores_and_weights_of_the_model():
     model = stored()
     widget = HeadViewerWidget(model)

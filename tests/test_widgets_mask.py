@@ -63,7 +63,7 @@ def test_bad_settings(make, message):
 def test_mask_arithmetic_agrees_with_the_library():
     generator = torch.Generator().manual_seed(2)
     cases = []
-    for index in range(1000):
+    for index in range(210):
         T = 1 + index % 7
         scores = 5 * torch.randn(T, T, generator=generator, dtype=torch.float64)
         mask = torch.rand(T, T, generator=generator) < 0.6

@@ -97,7 +97,7 @@ def test_trace_agrees_with_the_library():
         return 2 * torch.randn(*shape, generator=generator, dtype=torch.float64)
 
     cases = []
-    for index in range(1000):
+    for index in range(330):
         queries, keys, d_k, d_v = 1 + index % 3, 1 + index % 5, 1 + index % 7, 1 + index % 2
         mask = torch.rand(queries, keys, generator=generator) < 0.6
         u = torch.rand((), generator=generator).item()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
-from hydra_lib.exercises.differences import difference, pattern, rounded, text
+from hydra_lib.exercises.differences import alike, difference, pattern, rounded, text
 from hydra_lib.exercises.reader import Wrong, boolean, kind, numbers, require_function
 from hydra_lib.exercises.tried import Tried, copies, in_some_form
 from hydra_lib.exercises.verdict import Verdict, check
@@ -42,9 +42,9 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
             if wrong is None:
                 return
             for mistake, sentence in mistakes:
-                if difference(got, numbers(mistake), _near(numbers(mistake), within)) is None:
+                if alike(got, numbers(mistake), _near(numbers(mistake), within)):
                     raise Wrong(sentence, wrong.expected)
-            if within and difference(got, expected, 20 * within) is None:
+            if within and alike(got, expected, 20 * within):
                 raise Wrong(DIGITS if rounded(got, expected, 1) else CLOSE, wrong.expected)
             if not within and rounded(got, expected, 3):
                 raise Wrong(DIGITS, wrong.expected)
@@ -159,22 +159,22 @@ def function(
 
 
 def _differ(got, expected: torch.Tensor) -> bool:
-    return isinstance(got, Wrong) or difference(got, expected) is not None
+    return isinstance(got, Wrong) or not alike(got, expected)
 
 
-def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     """The same shape and numbers, NaN in the same places."""
     known = ~one.isnan()
     if one.shape != other.shape or not torch.equal(known, ~other.isnan()):
         return False
-    return difference(one[known], other[known]) is None
+    return alike(one[known], other[known])
 
 
 def _agree(got: list, known: Iterable, failed: list[int]) -> int | None:
     """The first case where both give the same wrong numbers, if they agree, or crash, in all."""
     for one, other in zip(got, known, strict=True):
         crashed = isinstance(one, Wrong), isinstance(other, Wrong)
-        if crashed[0] != crashed[1] or (not any(crashed) and not _alike(one, other)):
+        if crashed[0] != crashed[1] or (not any(crashed) and not _same(one, other)):
             return None
     return next((i for i in failed if not isinstance(got[i], Wrong)), None)
 

@@ -9,7 +9,15 @@ import torch
 
 from hydra_lib.exercises.reader import Wrong
 
-__all__ = ["difference", "pattern", "rounded", "text", "told_apart"]
+__all__ = ["alike", "difference", "pattern", "rounded", "text", "told_apart"]
+
+
+def alike(got: torch.Tensor, expected: torch.Tensor, within: float | None = None) -> bool:
+    """Is an answer what was expected? ``within`` is an absolute tolerance; without it, 1e-5 of the
+    largest number expected. Axes of length 1 do not count. NaN is never right.
+    """
+    near = _near(_shaped(got, expected), expected, within)
+    return near is not None and bool(near.all())
 
 
 def difference(
@@ -18,20 +26,14 @@ def difference(
     within: float | None = None,
     names: Sequence[str] = (),
 ):
-    """What differs between an answer and what was expected, as :class:`Wrong`, or None.
+    """What differs between an answer and what was expected, or None if they are :func:`alike`.
 
-    ``within`` is an absolute tolerance; without it, 1e-5 of the largest number expected. Axes of
-    length 1 do not count. NaN is never right. ``names`` are those of a vector's entries.
+    ``names`` are those of a vector's entries.
     """
-    if got.shape != expected.shape and got.squeeze().shape == expected.squeeze().shape:
-        got = got.reshape(expected.shape)
-    if got.shape != expected.shape:
+    got = _shaped(got, expected)
+    near = _near(got, expected, within)
+    if near is None:
         return Wrong(f"expected shape {tuple(expected.shape)}, got {tuple(got.shape)}")
-    if within is None:
-        finite = expected[expected.isfinite()].abs()
-        scale = finite.max().item() if finite.numel() else 0.0
-        within = 1e-5 * (scale or 1.0)
-    near = torch.isclose(got, expected, rtol=0.0, atol=within)
     if near.all():
         return None
     where = tuple((~near).nonzero()[0].tolist())
@@ -40,6 +42,22 @@ def difference(
         return Wrong(f"{said} is not right", text(expected))
     entry = names[where[0]] if names else f"entry {list(where)}"
     return Wrong(f"{entry} is {said}, and should not be", text(expected))
+
+
+def _shaped(got: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+    fits = got.squeeze().shape == expected.squeeze().shape
+    return got.reshape(expected.shape) if fits else got
+
+
+def _near(got: torch.Tensor, expected: torch.Tensor, within: float | None) -> torch.Tensor | None:
+    """Which numbers are right; None for another shape."""
+    if got.shape != expected.shape:
+        return None
+    if within is None:
+        finite = expected[expected.isfinite()].abs()
+        scale = finite.max().item() if finite.numel() else 0.0
+        within = 1e-5 * (scale or 1.0)
+    return torch.isclose(got, expected, rtol=0.0, atol=within)
 
 
 def rounded(got: torch.Tensor, expected: torch.Tensor, fewest: int) -> bool:
@@ -69,7 +87,7 @@ def pattern(got: list, expected: list[torch.Tensor]) -> str | None:
         return all(holds(g, e) for g, e in pairs)
 
     def equal(change) -> bool:
-        return everywhere(lambda g, e: difference(g, change(e)) is None)
+        return everywhere(lambda g, e: alike(g, change(e)))
 
     binary = everywhere(lambda g, e: ((e == 0) | (e == 1)).all())
     if binary and equal(lambda e: 1 - e):
@@ -85,7 +103,7 @@ def pattern(got: list, expected: list[torch.Tensor]) -> str | None:
         return "the right numbers, but the axes stand in another order"
     if not everywhere(lambda g, e: g.shape == e.shape):
         return None
-    if not binary and everywhere(lambda g, e: difference(_sorted(g), _sorted(e)) is None):
+    if not binary and everywhere(lambda g, e: alike(_sorted(g), _sorted(e))):
         if everywhere(_other_order):
             rows = "numbers" if all(e.ndim == 1 for e in expected) else "rows"
             return f"the right {rows}, in another order"

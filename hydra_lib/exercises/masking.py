@@ -5,7 +5,7 @@ import torch
 from hydra_lib import boltzmann, masking
 from hydra_lib.exercises import progress
 from hydra_lib.exercises.compare import function, value
-from hydra_lib.exercises.differences import difference, text
+from hydra_lib.exercises.differences import alike, text
 from hydra_lib.exercises.reader import Wrong, boolean, numbers
 from hydra_lib.exercises.tried import copies, in_some_form
 
@@ -131,7 +131,7 @@ def _exactly_zero(tried, case) -> str | None:
         return f"{says}, here it is NaN"
     if row.any():
         return f"{says}, here it is {text(row)}: is a large negative number in place of −∞?"
-    if difference(found, boltzmann.probabilities(masking.apply_mask(scores, mask))):
+    if not alike(found, boltzmann.probabilities(masking.apply_mask(scores, mask))):
         return f"{says}, and the rows beside it keep theirs"
     return None
 

@@ -7,7 +7,7 @@ import torch
 from hydra_lib import boltzmann
 from hydra_lib.exercises import Verdict, check, progress
 from hydra_lib.exercises.compare import function, value
-from hydra_lib.exercises.differences import difference, told_apart
+from hydra_lib.exercises.differences import alike, told_apart
 from hydra_lib.exercises.reader import Wrong, numbers
 from hydra_lib.exercises.tried import Tried
 
@@ -157,7 +157,7 @@ def _whichever(tried, case) -> str | None:
     for row in ([1.0, 2.0, 1.0], [0.0, 2.0, 2.0]):
         scores = torch.tensor(row, dtype=torch.float64)
         got = Tried(tried.answer, (scores, boltzmann.probabilities(scores, 1.7)), numbers).got
-        if isinstance(got, Wrong) or difference(got, numbers(1.7)):
+        if isinstance(got, Wrong) or not alike(got, numbers(1.7)):
             return f"right so far, but not for scores {row}: take two states whose scores differ"
     return None
 

@@ -157,13 +157,7 @@ def _winograd(
     (b11, b12), (b21, b22) = b
     (c11, c12), (c21, c22) = c
 
-    def add_product(x, left, right, out):
-        if work:
-            _winograd(left, right, product, work, multiply)
-            torch.add(x, product, out=out)
-        else:
-            multiply(left, right, out, start=x)
-
+    add_product = partial(_add_product, room=product, work=work, multiply=multiply)
     torch.sub(a11, a21, out=s)  # S3
     torch.sub(b22, b12, out=t)  # T3
     _winograd(s, t, c21, work, multiply)
@@ -182,3 +176,20 @@ def _winograd(
     add_product(c12, s, b22, out=c12)  # C12
     torch.sub(b21, t, out=t)  # T4
     add_product(c21, a22, t, out=c21)  # C21
+
+
+def _add_product(
+    start: torch.Tensor,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor,
+    room: torch.Tensor | None,
+    work: list,
+    multiply: Callable,
+) -> None:
+    """``out = start + a b``, by way of ``room``; the last level has none, there BLAS adds too."""
+    if room is None:
+        multiply(a, b, out, start=start)
+    else:
+        _winograd(a, b, room, work, multiply)
+        torch.add(start, room, out=out)
