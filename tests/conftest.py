@@ -20,7 +20,21 @@ import chromium as installed
 import pytest
 import torch
 from hypothesis import settings
+from jaxtyping import install_import_hook
 from playwright.sync_api import expect
+
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "_build" / "html"
+HOST = ROOT / "book" / "_static" / "widget_host.js"
+
+# Shapes are checked where signatures have some. To wrap every other function too took a quarter of
+# the quick tests' processor time.
+SHAPED = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in sorted((ROOT / "hydra_lib").rglob("*.py"))
+    if "\nfrom jaxtyping import" in path.read_text("utf-8")
+]
+install_import_hook(SHAPED, "beartype.beartype")
 
 # A busy machine is no falsifying example.
 settings.register_profile("unhurried", deadline=None)
@@ -54,12 +68,10 @@ def pytest_collection_finish():
 
 
 def pytest_unconfigure():
+    if node.cache_info().currsize:
+        with node() as process:
+            process.stdin.close()
     gc.unfreeze()  # or at the end something would seem to leak
-
-
-ROOT = Path(__file__).parents[1]
-SITE = ROOT / "_build" / "html"
-HOST = ROOT / "book" / "_static" / "widget_host.js"
 
 
 @pytest.fixture(scope="session")
@@ -246,21 +258,39 @@ def follow(page, fragment):
 
 
 RUN = """
-const {source, expression, cases} = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const real = (x) => ({"inf": Infinity, "-inf": -Infinity})[x] ?? x;
-import("data:text/javascript," + encodeURIComponent(source)).then(async (m) => {
-    const of = new Function("m", "real", "c", "return (" + expression + ")");
-    process.stdout.write(JSON.stringify(await Promise.all(cases.map((c) => of(m, real, c))),
-        (_, x) => x === Infinity ? "inf" : x === -Infinity ? "-inf" : x));
+require("readline").createInterface({input: process.stdin}).on("line", async (line) => {
+    const {source, expression, cases} = JSON.parse(line);
+    let said;
+    try {
+        const m = await import("data:text/javascript," + encodeURIComponent(source));
+        const of = new Function("m", "real", "c", "return (" + expression + ")");
+        said = ["", JSON.stringify(await Promise.all(cases.map((c) => of(m, real, c))),
+            (_, x) => x === Infinity ? "inf" : x === -Infinity ? "-inf" : x)];
+    } catch (error) {
+        said = [error.stack, ""];
+    }
+    console.log(JSON.stringify(said));
 });
 """
+
+NUMBER = itertools.count()
+
+
+@functools.cache
+def node():
+    """The Node that Playwright brings along; it stays, since to start it takes a while."""
+    from playwright._impl._driver import compute_driver_executable
+
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
+    return subprocess.Popen([compute_driver_executable()[0], "-e", RUN], **pipes)
 
 
 def in_javascript(module, expression, cases):
     """``expression`` of each case ``c``, with the exports of a static module as ``m``, as JSON.
     A promise is waited for.
 
-    Computed by the Node that Playwright brings along: a module without a DOM needs no browser.
+    Computed by Node: a module without a DOM needs no browser.
     """
     from hydra_lib.widgets._bundle import bundle
 
@@ -268,15 +298,14 @@ def in_javascript(module, expression, cases):
 
 
 def in_node(source, expression, cases):
-    """The same for the text of a module."""
-    from playwright._impl._driver import compute_driver_executable
-
+    """The same for the text of a module; each time it begins anew, with a state of its own."""
+    source += f"\n// {next(NUMBER)}"
     task = {"source": source, "expression": expression, "cases": cases}
-    node, _ = compute_driver_executable()
-    about = {"input": json.dumps(task), "capture_output": True, "encoding": "utf-8"}
-    done = subprocess.run([node, "-e", RUN], **about)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    node().stdin.write(json.dumps(task) + "\n")
+    node().stdin.flush()
+    error, said = json.loads(node().stdout.readline())
+    assert not error, error
+    return said
 
 
 def in_browser(chromium, module, expression, cases):

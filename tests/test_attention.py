@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jaxtyping import TypeCheckError
 
 from hydra_lib.attention import fused_attention, scaled_dot_product_attention, trace
 from hydra_lib.masking import causal_mask, padding_mask
@@ -211,6 +212,13 @@ def test_temperature_limits():
     # √d_k is a temperature: attention at τ is attention at 1 with queries divided by τ.
     one = scaled_dot_product_attention(q / 0.37, k, v, temperature=1)
     torch.testing.assert_close(scaled_dot_product_attention(q, k, v, temperature=0.37), one)
+
+
+@both
+def test_under_test_shapes_are_checked_by_the_signature_too(attend):
+    q, k, v = inputs()
+    with pytest.raises(TypeCheckError, match="parameter 'v'"):
+        attend(q, k, v[..., :-1, :])
 
 
 vectors = st.lists(st.floats(-3, 3, allow_subnormal=False), min_size=d_k, max_size=d_k)
