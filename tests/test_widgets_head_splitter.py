@@ -84,6 +84,8 @@ def expect_config(page, d_model, n_heads):
         slider = page.get_by_role("slider", name=name)
         expect(slider.locator("xpath=../output")).to_have_text(str(value))
         expect(page.get_by_label(f"or type {name}")).to_have_value(str(value))
+    numbers = "1 number" if d_model == 1 else f"{d_model} numbers"
+    expect(page.locator("figcaption")).to_contain_text(f"d_model = {numbers} per position, ")
     message = refusal(d_model, n_heads)
     expect(page.locator(".hydra-summary > p[role=alert]")).to_have_text(message)
     table, summary = page.locator("table"), page.locator(".hydra-summary > p:last-child")
@@ -153,6 +155,10 @@ def test_fields_and_presets(widget_page):
         field.fill(typed)
         field.press("Enter")
         expect_config(page, 10, int(typed))
+    for typed in ("1", "10"):
+        page.get_by_label("or type d_model").fill(typed)
+        page.keyboard.press("Enter")
+        expect_config(page, int(typed), 2)
     for typed, message in (
         ("0", "n_heads must be a positive integer, got 0"),
         ("-3", "n_heads must be a positive integer, got -3"),

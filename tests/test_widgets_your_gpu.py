@@ -529,6 +529,22 @@ def test_without_a_device_the_loops_run(widget_page, gpu, words):
 
 
 @browser
+def test_without_webgpu_it_says_what_runs_in_javascript(widget_page):
+    page = widget_page(YourGpuWidget(**SMALL))
+    page.evaluate("() => Object.defineProperty(navigator, 'gpu', {value: undefined})")
+    for measure, words in (
+        (
+            "matmul",
+            "Attention with a short text has rungs in JavaScript, which run here all the same.",
+        ),
+        ("attention", "The rungs in JavaScript run here all the same."),
+    ):
+        page.get_by_label("Measure").select_option(measure)
+        note = page.locator(".hydra-note").first
+        expect(note).to_contain_text(f" every system. {words} Nothing leaves this page.")
+
+
+@browser
 def test_links_that_make_no_sense(widget_page):
     page = widget_page(YourGpuWidget(), fragment="#your_gpu.T=65")
     expect_refused(page, "your_gpu", "T=65")

@@ -53,6 +53,13 @@ def test_its_own_place_an_invocation_reads_without_waiting():
     assert [len(found) for found in barriers(others + wait)] == [1]
 
 
+def test_its_own_place_may_have_other_names():
+    named = "let y = at.y;\nlet j: u32 = at.x;\nscores[y][j] = s;\n"
+    own, others = named + "s = scores[y][j] + scores[at.y][j];", named + "s = scores[j][y];"
+    assert barriers(own) == [[]]
+    assert [len(found) for found in barriers(others)] == [2]  # and written again, once round
+
+
 def test_a_barrier_in_a_comment_is_none():
     quiet = LOOP.replace(BARRIER + "so are the scores", "// workgroupBarrier(); ")
     assert barriers(quiet) == barriers(without("so are the scores"))

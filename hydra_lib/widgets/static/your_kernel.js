@@ -44,12 +44,16 @@ function pastBrackets(code, at) {
 
 /** What the loop does with one tile, in the order of the text: "write", "read" and "barrier". */
 function eventsOf(code, name) {
+  // let i = at.y; makes i another name of it.
+  const given = [...code.matchAll(/\blet\s+(\w+)\s*(?::\s*\w+\s*)?=\s*(at\.[xy])\s*;/g)];
+  const axis = new Map(given.map(([, alias, of]) => [alias, of]));
   const events = [...code.matchAll(/workgroupBarrier\s*\(\s*\)/g)].map(({ index }) => ({ index, kind: "barrier" }));
   for (const { index } of code.matchAll(new RegExp(`\\b${name}\\b(?=\\s*\\[)`, "g"))) {
     const end = pastBrackets(code, index + name.length);
     const written = /^([+*/-]|)=(?!=)/.test(code.slice(end));
     // Its own place an invocation may read without waiting for the others.
-    const own = code.slice(index + name.length, end).replace(/\s/g, "") === "[at.y][at.x]";
+    const place = code.slice(index + name.length, end).replace(/\s/g, "");
+    const own = place.replace(/(?<!\.)\b\w+/g, (word) => axis.get(word) ?? word) === "[at.y][at.x]";
     if (written || !own) events.push({ index, kind: written ? "write" : "read" });
   }
   return events.sort((a, b) => a.index - b.index);
