@@ -541,7 +541,7 @@ def test_without_webgpu_it_says_what_runs_in_javascript(widget_page):
     ):
         page.get_by_label("Measure").select_option(measure)
         note = page.locator(".hydra-note").first
-        expect(note).to_contain_text(f" every system. {words} Nothing leaves this page.")
+        expect(note).to_contain_text(f" every system. {words} all the same. Nothing ")
 
 
 @browser
