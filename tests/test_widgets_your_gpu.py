@@ -533,11 +533,8 @@ def test_without_webgpu_it_says_what_runs_in_javascript(widget_page):
     page = widget_page(YourGpuWidget(**SMALL))
     page.evaluate("() => Object.defineProperty(navigator, 'gpu', {value: undefined})")
     for measure, words in (
-        (
-            "matmul",
-            "Attention with a short text has rungs in JavaScript, which run here all the same.",
-        ),
-        ("attention", "The rungs in JavaScript run here all the same."),
+        ("matmul", "Attention with a short text has rungs in JavaScript, which run here"),
+        ("attention", "The rungs in JavaScript run here"),
     ):
         page.get_by_label("Measure").select_option(measure)
         note = page.locator(".hydra-note").first
