@@ -82,6 +82,18 @@ def test_the_page_judges_as_python_does_around_every_tolerance(name):
         assert (page["right"], page["says"]) == (found.right, found.says), case
 
 
+@pytest.mark.parametrize("name", [n for n in ASKED if ASKED[n].facts.get("within")])
+def test_a_question_says_how_many_digits_suffice_and_they_do(name):
+    chapter, _, check = name.partition(".")
+    [path] = (ROOT / "book").glob(f"[01][0-9]_*{chapter}*.md")
+    before, _, _ = path.read_text("utf-8").partition(f"exercises.{check}(")
+    question = " ".join(before[before.rindex("\n:label: ex-") :].split())
+    digits = {"two": 2, "three": 3}[re.search(r"(\w+) digits", question)[1].lower()]
+    facts = ASKED[name].facts
+    assert CHECKS[name]([float(f"{x:.{digits}g}") for x in facts["right"]])
+    assert not CHECKS[name]([float(f"{x:.1g}") for x in facts["right"]])
+
+
 @pytest.mark.parametrize("name", [n for n in ASKED if "options" in ASKED[n].facts])
 def test_the_page_judges_every_choice_as_python_does(name):
     facts, draw = ASKED[name].facts, random.Random(0)

@@ -309,6 +309,7 @@ def test_only_chapters_that_reach_a_change_are_executed_again(tmp_path, monkeypa
     assert changed("requirements.txt") == set(codes)
 
 
+@pytest.mark.slow
 def test_chapters_that_take_times_run_alone(monkeypatch):
     monkeypatch.syspath_prepend(str(BOOK / "_ext"))
     from execution import code_of, takes_times

@@ -488,6 +488,7 @@ def toy_heads(model, name="W_q"):
     return [head_weights(model, layer, head)[name] for layer in (0, 1) for head in range(6)]
 
 
+@pytest.mark.slow
 def test_W8():
     model, test = stored(), corpus(60, seed=1_000_000)
     scores = role_scores(model, test)["induction"][1]

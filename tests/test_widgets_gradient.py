@@ -51,6 +51,7 @@ def by_the_library(scores, values, target):
     return p, output, (output - target).square().sum() / 2, -steps.grad_scaled[0]
 
 
+@pytest.mark.slow
 def test_arithmetic_agrees_with_the_library():
     generator = torch.Generator().manual_seed(5)
     cases, expected = [], []
@@ -88,6 +89,7 @@ def descended(scores, target, steps, rate=8.0):
     return losses, scores
 
 
+@pytest.mark.slow
 def test_descent():
     generator = torch.Generator().manual_seed(4)
     starts = (4 * torch.randn(13, 7, generator=generator, dtype=torch.float64)).clamp(-8, 8)

@@ -51,6 +51,7 @@ def test_refusals_are_the_library_s_word_for_word():
     assert 50 < got.count("") < 1150  # both kinds occur
 
 
+@pytest.mark.slow
 def test_shapes_and_parameters_agree_with_the_library():
     cases = [
         [n_heads * width, n_heads, batch, T]

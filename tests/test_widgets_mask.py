@@ -60,6 +60,7 @@ def test_bad_settings(make, message):
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_mask_arithmetic_agrees_with_the_library():
     generator = torch.Generator().manual_seed(2)
     cases = []

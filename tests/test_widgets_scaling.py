@@ -92,6 +92,7 @@ ENTRIES = """(() => {
 })()"""
 
 
+@pytest.mark.slow
 def test_scores_are_the_products_of_shared_queries_with_keys():
     cases = random_cases(1000)
     got = json.loads(in_javascript("scaling.js", ENTRIES % SCORES, cases))
@@ -106,6 +107,7 @@ def test_scores_are_the_products_of_shared_queries_with_keys():
         torch.testing.assert_close(scores, expected, rtol=1e-9, atol=1e-13 * size)
 
 
+@pytest.mark.slow
 def test_measures_and_saturation_agree_with_the_library():
     generator = torch.Generator().manual_seed(4)
     cases = []

@@ -90,6 +90,7 @@ def test_settings_travel_as_json():
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_trace_agrees_with_the_library():
     generator = torch.Generator().manual_seed(6)
 
