@@ -78,6 +78,12 @@ def test_every_known_mistake_is_told_from_the_others():
     )
     assert zeros["words"].startswith("All zeros")
     assert odd["words"].startswith("Row 0 is the first wrong one")
+    spoilt = (
+        "(() => { const x = m.mistaken(''); x[37 * 24 + 5] += c; return m.judged(x).words; })()"
+    )
+    (words,) = json.loads(in_javascript("your_kernel.js", spoilt, [1e6]))
+    rest = "rows that need fewer than 3 tiles of keys are right"
+    assert re.fullmatch(rf"Row 37 is the first wrong one, off by \d\.\de\+\d: {rest}\.", words)
 
 
 def test_an_unknown_mistake_is_placed():
