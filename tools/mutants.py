@@ -11,9 +11,10 @@ Without names, the modules of the core; without ``--sample``, every mutant.
 Docstrings, annotations, ``__all__``, imports, the texts of errors and zip's ``strict``, which is
 an assertion itself, are left alone.
 
-The maintained tools do not fit: mutmut runs pytest several times in one process, which the checks
-of the signatures refuse; cosmic-ray starts a new Python, and so torch, for every mutant. Here
-torch is imported once and each mutant is a fork. Linux and macOS only.
+The maintained tools did not fit when they were tried: mutmut runs pytest several times in one
+process, which the plugin that checked the signatures refused; cosmic-ray starts a new Python, and
+so torch, for every mutant. Here torch is imported once and each mutant is a fork. Linux and macOS
+only.
 """
 
 import argparse
