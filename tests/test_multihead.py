@@ -407,6 +407,13 @@ def test_the_global_generator_is_the_default():
         assert torch.equal(p, q)
 
 
+def test_a_layer_is_made_where_its_generator_is():
+    with torch.device("meta"):
+        layer = MultiHeadAttention(CONFIG, bias=True, generator=seeded(7))
+        assert {p.device.type for p in layer.parameters()} == {"cpu"}
+        assert {p.device.type for p in MultiHeadAttention(CONFIG).parameters()} == {"meta"}
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

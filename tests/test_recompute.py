@@ -35,6 +35,15 @@ def test_the_block_does_not_matter(block):
         torch.testing.assert_close(one, two)
 
 
+def test_a_notebook_shows_a_table_of_the_gradients():
+    q, k, v, output, log_z, grad_output = inputs()
+    got = attention_backward_recomputed(q, k, v, output, log_z, grad_output)
+    rows = got._repr_html_().split("<tr>")[2:]
+    assert rows[0] == "<td>grad_q</td><td>dQ = dS K / τ</td><td>13 × 3</td></tr>"
+    assert rows[2] == "<td>grad_v</td><td>dV = Pᵀ dO</td><td>7 × 5</td></tr></table>"
+    assert len(rows) == 3
+
+
 def held_at_once(call):
     """Most numbers of four bytes that are there at a time, as the profiler counts them."""
     with profile(profile_memory=True) as found:
