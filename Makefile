@@ -11,7 +11,9 @@ export PYTHONDONTWRITEBYTECODE =
 # eight processes, since each takes a gigabyte with its browser.
 TEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --maxprocesses 8 -rsfE -p no:cacheprovider
 
-EXAMPLES = few
+# What make quick does by itself: leave out what takes half a second, draw few examples of a property.
+PLAIN = not browser and not slow and not axe and not hosts
+HURRIED = --hypothesis-profile=few -m "$(PLAIN) and not long"
 
 .PHONY: book quick test serve lab sync publish-check elsewhere hosts links bench mutants clean help
 
@@ -38,14 +40,12 @@ book: $(INSTALLED)
 	  || { rm -rf _build/.doctrees; echo "The build failed: see the warnings above."; exit 1; }
 	@echo "Open _build/html/index.html, or type: make serve"
 
-# By itself it draws few examples of each property; before the other tests, all of them.
 quick: $(INSTALLED)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy hydra_lib
-	$(TEST) -n logical --dist worksteal --hypothesis-profile=$(EXAMPLES) \
-	  -m "not browser and not slow and not axe and not hosts" tests hydra_lib
+	$(TEST) -n logical --dist worksteal -m "$(PLAIN)" $(HURRIED) tests hydra_lib
 
-test: EXAMPLES = unhurried
+test: HURRIED =
 # A browser also waits, for the next frame: a process more than there are cores is a sixth faster.
 test: quick book
 	$(TEST) -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') + 1)) \

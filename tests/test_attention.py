@@ -248,7 +248,7 @@ def test_rows_of_weights_sum_to_one_and_columns_do_not():
     assert (weights.sum(-2) - Tq / Tk).abs().min() > 0.01
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_output_is_an_expectation():
     """Draw keys with the weights as probabilities: the mean value converges at 1/√n."""
     q, k, v = inputs()

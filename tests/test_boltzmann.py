@@ -206,7 +206,7 @@ def error(got, right):
     return float(abs(mpmath.mpf(got) - right))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_errors_are_what_the_docstrings_say(dtype):
     eps, underflow = torch.finfo(dtype).eps, -math.log(torch.finfo(dtype).tiny)

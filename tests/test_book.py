@@ -180,7 +180,7 @@ def test_the_oldest_job_installs_what_its_tests_import():
         assert imported(path) <= known, path.name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tests_need_no_triton_on_the_oldest_python():
     code = "import sys, torch, hypothesis, playwright.sync_api, chromium, pytest\n"
     code += "sys.version_info, sys.modules['triton'] = (3, 10), None\nimport tests.conftest"
@@ -309,7 +309,7 @@ def test_only_chapters_that_reach_a_change_are_executed_again(tmp_path, monkeypa
     assert changed("requirements.txt") == set(codes)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_chapters_that_take_times_run_alone(monkeypatch):
     monkeypatch.syspath_prepend(str(BOOK / "_ext"))
     from execution import code_of, takes_times

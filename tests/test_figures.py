@@ -376,7 +376,7 @@ def row_of_charts(columns=2, width=7.0, **options):
     return fig, axes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_charts_of_a_row_are_pieces_that_make_the_whole():
     fig, axes = row_of_charts(3)
     picture = themed(fig, "Three lines & more.")
@@ -428,7 +428,7 @@ def test_what_charts_share_keeps_them_in_one_piece(draw, change):
     assert picture.svg.startswith('<svg fill="currentColor" role="img" aria-label="Lines."')
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_shared_numbers_that_every_chart_shows_cut_nothing_off():
     fig, axes = row_of_charts(sharey=True)
     for ax in axes:

@@ -70,7 +70,7 @@ def test_what_is_no_fault(source):
     assert planted(source) in ([], [source.replace("...", "pass")])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_fault_of_a_module_still_parses():
     source = (ROOT / "hydra_lib" / "boltzmann.py").read_text("utf-8")
     changed = planted(source)

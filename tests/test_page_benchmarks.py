@@ -19,7 +19,7 @@ def test_without_a_book_no_record_is_written(monkeypatch, tmp_path):
             main()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("script", ["page", "shares"])
 def test_from_another_folder(script, tmp_path):
     code = f"import runpy; runpy.run_path('{ROOT / 'benchmarks' / script}.py')"

@@ -267,7 +267,7 @@ def test_arguments_that_cannot_be_sent():
         run(parallel_jobs.sleeps, 2, lambda: 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rank_that_ends_without_a_result():
     with refuses(RankFailedError, "rank 0 of 1 ended without a result"):
         run(parallel_jobs.leaves_in_silence, 1)  # of two, one may hear first that the other left

@@ -27,10 +27,10 @@ SMALL = {
 }
 
 
-SLOW = {"cold start": pytest.mark.slow}  # it starts Python
+LONG = {"cold start": pytest.mark.long}  # it starts Python
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW.get(n, ())) for n in SMALL])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=LONG.get(n, ())) for n in SMALL])
 def test_every_mistake_can_be_made_on_a_cpu(name):
     threads = torch.get_num_threads()
     found = MISTAKES[name](**SMALL[name])

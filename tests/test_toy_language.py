@@ -187,7 +187,7 @@ def test_probabilities_sum_to_one_and_certain_jobs_have_no_entropy(seed):
         reader.read(symbol)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_floor_is_the_loss_of_the_rules_themselves():
     documents = corpus(400, seed=3)
     surprise = []

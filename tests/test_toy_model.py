@@ -118,7 +118,7 @@ def test_documents_must_be_enough_and_have_answers(inputs, targets):
         train(fresh(), x, y, seed=0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_recipe_against_a_plain_loop():
     steps, batch, low = 60, 5, 1 / 20
     documents = corpus(13, 7, seed=0)

@@ -21,7 +21,7 @@ def test_stored_weights_are_the_file_s():
         assert torch.equal(x, halves[name].float())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_stored_weights_reach_the_stored_scores():
     row = group(record("heads"), "seeds")[0]  # whose weights they are
     assert row["seed"] == 0

@@ -66,7 +66,7 @@ def predicted(case):
         return None, str(error)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_costs_and_refusals_agree_with_the_library():
     cases = random_cases(1200)
     expression = """({says: m.refused(c.dModel, c.heads, c.ranks),

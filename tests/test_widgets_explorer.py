@@ -153,10 +153,11 @@ def test_groups_are_sent_in_the_order_that_was_asked_for():
 # --- arithmetic -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_places_agree_with_the_library():
     draw = random.Random(11)
     records = []
-    for _ in range(15):
+    for _ in range(40):
         record = small_record()
         record["ceilings"]["bfloat16"] = {
             "copy": ceiling(10 ** draw.uniform(-5, 1), bytes=draw.randint(1, 10**12)),
@@ -181,8 +182,8 @@ def test_places_agree_with_the_library():
             bounds.append(expected.pop("bound"))
             assert result.pop("bound") == bounds[-1]
             assert result == pytest.approx(expected, rel=1e-9)
-    assert len(bounds) == 450
-    assert min(map(bounds.count, ("memory", "compute"))) > 40
+    assert len(bounds) == 1200
+    assert min(map(bounds.count, ("memory", "compute"))) > 100
 
 
 def test_provenance_agrees_with_the_library():

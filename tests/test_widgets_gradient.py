@@ -51,11 +51,11 @@ def by_the_library(scores, values, target):
     return p, output, (output - target).square().sum() / 2, -steps.grad_scaled[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_arithmetic_agrees_with_the_library():
     generator = torch.Generator().manual_seed(5)
     cases, expected = [], []
-    for index in range(220):
+    for index in range(1000):
         n = 1 + index % 11
         scores = 6 * torch.randn(n, generator=generator, dtype=torch.float64)
         values = torch.rand(n, 3, generator=generator, dtype=torch.float64)
@@ -89,7 +89,7 @@ def descended(scores, target, steps, rate=8.0):
     return losses, scores
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_descent():
     generator = torch.Generator().manual_seed(4)
     starts = (4 * torch.randn(13, 7, generator=generator, dtype=torch.float64)).clamp(-8, 8)

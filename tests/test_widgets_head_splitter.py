@@ -51,12 +51,12 @@ def test_refusals_are_the_library_s_word_for_word():
     assert 50 < got.count("") < 1150  # both kinds occur
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_shapes_and_parameters_agree_with_the_library():
     cases = [
         [n_heads * width, n_heads, batch, T]
         for n_heads, width in itertools.product(range(1, 8), range(1, 6))
-        for batch, T in itertools.product((1, 3), (1, 4))
+        for batch, T in itertools.product(range(1, 4), range(1, 5))
     ]
     expression = "{...m.shapes(...c), count: m.parameters(c[0])}"
     got = json.loads(in_javascript("heads.js", f"({expression})", cases))

@@ -108,7 +108,7 @@ def test_bad_changes():
     assert (widget.text, widget.position) == ("^ab", 2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_state_travels_as_json_with_the_scores_and_weights_of_the_model():
     model = stored()
     widget = HeadViewerWidget(model)
@@ -147,7 +147,7 @@ def test_first_position_is_the_last_look_up_with_an_outcome(text, position):
 
 @pytest.mark.slow
 def test_rules_agree_with_the_library():
-    documents = corpus(300, seed=5)
+    documents = corpus(1000, seed=5)
     texts = [spelled(ids[:-1]) for ids in documents.ids]
     got = json.loads(in_javascript("toy_language.js", "m.annotate(c)", texts))
     targets = role_targets(documents)
@@ -184,7 +184,7 @@ def refusal(text):
 @pytest.mark.slow
 def test_refusals_are_the_library_s_word_for_word():
     draw = random.Random(7)
-    documents = [spelled(ids) for ids in corpus(300, seed=6).ids]
+    documents = [spelled(ids) for ids in corpus(900, seed=6).ids]
     cases = ["", "^", "a", "^a'", '^a"', "^a\\", "\\'\"", "^a😀", "😀", "^a😀b" + 46 * "c", "é^"]
     for text in documents:
         length, change = draw.randint(0, 49), draw.randint(0, 48)
@@ -200,7 +200,7 @@ def test_refusals_are_the_library_s_word_for_word():
         "^text must start",
         "^symbol must be",
     ):
-        assert sum(bool(re.search(kind, problem)) for problem in problems) > 3
+        assert sum(bool(re.search(kind, problem)) for problem in problems) > 10
     for case, found in zip(cases, got, strict=True):
         legal = found["legal"]
         assert case.startswith(legal)

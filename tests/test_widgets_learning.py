@@ -131,7 +131,7 @@ def test_every_step_is_one_of_gradient_descent(seed):
         close(found["off"], (given[1:] - VALUES[:-1]).square().mean().sqrt())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_learns_from_wherever_it_begins():
     found = [answers(seed, [0, 40, 120]) for seed in range(5)]
     for first, half, last in found:

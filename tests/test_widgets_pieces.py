@@ -53,7 +53,7 @@ def test_slices():
     assert got == [slices(cuts) for cuts in cases]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_findings_and_merges_agree_with_the_library():
     scores = PiecesWidget().scores
     cases = [

@@ -92,7 +92,7 @@ ENTRIES = """(() => {
 })()"""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_scores_are_the_products_of_shared_queries_with_keys():
     cases = random_cases(1000)
     got = json.loads(in_javascript("scaling.js", ENTRIES % SCORES, cases))
@@ -107,11 +107,11 @@ def test_scores_are_the_products_of_shared_queries_with_keys():
         torch.testing.assert_close(scores, expected, rtol=1e-9, atol=1e-13 * size)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_measures_and_saturation_agree_with_the_library():
     generator = torch.Generator().manual_seed(4)
     cases = []
-    for index in range(280):
+    for index in range(1200):
         scale = 10 ** (3 * torch.rand((), generator=generator).item() - 1.5)
         row = torch.randn(2 + index % 7, generator=generator, dtype=torch.float64)
         cases.append((scale * row).tolist())
@@ -127,7 +127,7 @@ def test_measures_and_saturation_agree_with_the_library():
         assert result["p"] == pytest.approx(boltzmann.probabilities(scores).tolist(), rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_sample_has_the_predicted_moments():
     cases = [
         {"d": 2**e, "mu_q": a, "mu_k": b, "sigma": sigma, "seed": seed, "rows": 2000, "keys": 1}

@@ -556,7 +556,7 @@ def test_particles_hop_by_the_reader_s_hand_and_come_to_rest(widget_page):
     expect_setting(page, math.inf)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_particles_settle_onto_softmax():
     """From all of them on one state; 20,000, so that no count is off by five deviations."""
     cases = [

@@ -27,7 +27,7 @@ COUNT = 5e-5  # a count may carry what float arithmetic leaves, and is otherwise
 
 
 def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = None):
-    """Make ``right()``, a number or several, into a check of values; see :func:`difference`.
+    """Make ``right()``, a number or several, into a check of values; see :func:`alike`.
 
     A whole number, where nothing is said about ``within``, is a count.
     """

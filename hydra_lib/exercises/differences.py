@@ -16,7 +16,7 @@ def alike(got: torch.Tensor, expected: torch.Tensor, within: float | None = None
     """Is an answer what was expected? ``within`` is an absolute tolerance; without it, 1e-5 of the
     largest number expected. Axes of length 1 do not count. NaN is never right.
     """
-    near = _near(_shaped(got, expected), expected, within)
+    near = _right(_shaped(got, expected), expected, within)
     return near is not None and bool(near.all())
 
 
@@ -31,7 +31,7 @@ def difference(
     ``names`` are those of a vector's entries.
     """
     got = _shaped(got, expected)
-    near = _near(got, expected, within)
+    near = _right(got, expected, within)
     if near is None:
         return Wrong(f"expected shape {tuple(expected.shape)}, got {tuple(got.shape)}")
     if near.all():
@@ -49,7 +49,7 @@ def _shaped(got: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     return got.reshape(expected.shape) if fits else got
 
 
-def _near(got: torch.Tensor, expected: torch.Tensor, within: float | None) -> torch.Tensor | None:
+def _right(got: torch.Tensor, expected: torch.Tensor, within: float | None) -> torch.Tensor | None:
     """Which numbers are right; None for another shape."""
     if got.shape != expected.shape:
         return None
