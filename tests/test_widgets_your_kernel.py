@@ -53,11 +53,26 @@ def test_its_own_place_an_invocation_reads_without_waiting():
     assert [len(found) for found in barriers(others + wait)] == [1]
 
 
-def test_its_own_place_may_have_other_names():
-    named = "let y = at.y;\nlet j: u32 = at.x;\nscores[y][j] = s;\n"
-    own, others = named + "s = scores[y][j] + scores[at.y][j];", named + "s = scores[j][y];"
-    assert barriers(own) == [[]]
-    assert [len(found) for found in barriers(others)] == [2]  # and written again, once round
+@pytest.mark.parametrize(
+    ("named", "own", "others"),
+    [
+        ("let y = at.y;\nlet j: u32 = at.x;", "[y][j]", "[j][y]"),
+        ("let me = at;", "[me.y][me.x]", "[me.x][me.y]"),
+        ("let me = at.xy;\nlet mine = me.y;", "[mine][ me.x ]", "[mine][mine]"),
+        ("let i = i32(at.y);\nlet j = (at.x);", "[u32(i)][j]", "[u32(j)][j]"),
+    ],
+)
+def test_its_own_place_may_have_other_names(named, own, others):
+    for place, found in ((own, 0), (others, 2)):  # and written again, once round
+        loop = f"{named}\nscores[at.y][at.x] = s;\ns = scores{place} + scores[at.y][at.x];"
+        assert [len(one) for one in barriers(loop)] == [found]
+
+
+def test_a_name_given_twice_stands_for_neither():
+    """In the second block j is another invocation's column."""
+    own = "{ let j = at.x;\nscores[at.y][j] = s; }\n"
+    others = "for (var j = 0u; j < 16u; j++) { s += scores[at.y][j]; }"
+    assert [len(found) for found in barriers(own + others)] == [2]
 
 
 def test_a_barrier_in_a_comment_is_none():

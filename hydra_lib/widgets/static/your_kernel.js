@@ -42,18 +42,29 @@ function pastBrackets(code, at) {
   return code.length;
 }
 
+/** An index with its names put in, without casts, brackets around it, and blanks. */
+const plain = (index, called) => index.replace(/\b[iu]32\b|[()\s]|\.xy\b/g, "")
+  .replace(/(?<!\.)\b\w+/g, (word) => called.get(word) ?? word);
+
+/** What each `let` names, if nothing else has that name: after let i = at.y; i is at.y. */
+function otherNames(code) {
+  const called = new Map();
+  for (const [, name, what] of code.matchAll(/\blet\s+(\w+)[^=;]*=([^;]+);/g)) {
+    const once = [...code.matchAll(new RegExp(`\\b(?:let|var)\\s+${name}\\b`, "g"))].length === 1;
+    if (once) called.set(name, plain(what, called));
+  }
+  return called;
+}
+
 /** What the loop does with one tile, in the order of the text: "write", "read" and "barrier". */
 function eventsOf(code, name) {
-  // let i = at.y; makes i another name of it.
-  const given = [...code.matchAll(/\blet\s+(\w+)\s*(?::\s*\w+\s*)?=\s*(at\.[xy])\s*;/g)];
-  const axis = new Map(given.map(([, alias, of]) => [alias, of]));
+  const called = otherNames(code);
   const events = [...code.matchAll(/workgroupBarrier\s*\(\s*\)/g)].map(({ index }) => ({ index, kind: "barrier" }));
   for (const { index } of code.matchAll(new RegExp(`\\b${name}\\b(?=\\s*\\[)`, "g"))) {
     const end = pastBrackets(code, index + name.length);
     const written = /^([+*/-]|)=(?!=)/.test(code.slice(end));
     // Its own place an invocation may read without waiting for the others.
-    const place = code.slice(index + name.length, end).replace(/\s/g, "");
-    const own = place.replace(/(?<!\.)\b\w+/g, (word) => axis.get(word) ?? word) === "[at.y][at.x]";
+    const own = plain(code.slice(index + name.length, end), called) === "[at.y][at.x]";
     if (written || !own) events.push({ index, kind: written ? "write" : "read" });
   }
   return events.sort((a, b) => a.index - b.index);
