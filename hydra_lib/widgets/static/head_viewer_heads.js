@@ -79,7 +79,7 @@ export function attentionMap({ choose, point }) {
   const picture = svg("svg", { role: "img" });
   const row = svg("rect", { x: 0, height: 1, class: "hydra-query" });
   const root = el("figure", { class: "hydra-map" }, caption, picture);
-  let drawn, framed; // weights and answers of the picture
+  let drawn; // the weights of the picture; of another text they are others
   const at = (event) => {
     const { top, height } = picture.getBoundingClientRect();
     const T = Math.sqrt(drawn.length);
@@ -92,8 +92,8 @@ export function attentionMap({ choose, point }) {
     const T = text.length;
     row.setAttribute("y", position);
     row.setAttribute("width", position + 1);
-    if (weights === drawn && notes === framed) return;
-    [drawn, framed] = [weights, notes];
+    if (weights === drawn) return;
+    drawn = weights;
     const cell = (i, j, attributes) => svg("rect", { x: j, y: i, width: 1, height: 1, ...attributes });
     const cells = [...weights].flatMap((w, n) =>
       (w < FAINT ? [] : [cell(Math.floor(n / T), n % T, { class: "hydra-weight", "fill-opacity": w.toFixed(2) })]));
