@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -108,6 +109,8 @@ def test_on_a_device(gpu_page):
     expect(told).to_contain_text("Right: the queue is empty", timeout=60_000)
     expect(page.get_by_role("button", name="Run")).to_be_enabled()
     expect(page.get_by_role("button", name="Run")).to_be_focused()
+    # A round trip more than the kernel, since it waits before the launch, too.
+    expect(told).to_contain_text(re.compile("Your stopwatch shows .+; the kernel takes"))
     expect(told).to_contain_text("This is software, no GPU.")
     assert heights(page) == before
     page.wait_for_url("**#missing_wait.waits=*")
@@ -116,6 +119,8 @@ def test_on_a_device(gpu_page):
     page.get_by_label("wait before the launch").uncheck()
     expect(page.get_by_role("button", name="Run")).to_be_enabled(timeout=60_000)
     expect(told).to_have_text("Not run yet.")  # a verdict of the waits that were
+    page.get_by_role("button", name="Run").click()
+    expect(told).to_contain_text("and changes nothing. The kernel takes", timeout=60_000)
 
 
 @pytest.mark.browser
