@@ -98,7 +98,7 @@ function render({ model, el: root }) {
     const { empty } = totals[0];
     say(summary, (mask.flat().every((allowed) => allowed) ? "Nothing is forbidden: both give the same."
       : `With −∞ the forbidden positions get ${number(Math.max(...totals[0].leaks))}; `
-        + `with 0 (outlined) the leakiest row gives them ${worst > 0 && worst < 0.005 ? "less than 0.01" : worst.toFixed(2)} of its weight.`)
+        + `with 0 (outlined) the leakiest row gives them ${worst < 0.005 ? "less than 0.01" : worst.toFixed(2)} of its weight.`)
       + (empty ? ` ${empty} row${empty > 1 ? "s have" : " has"} nothing to attend to: zeros.` : ""));
   });
 }
