@@ -63,6 +63,7 @@ def test_running_sum_is_cumsum(T):
 def test_averages_have_non_negative_rows_that_sum_to_one(T, width, rate):
     for weights in (running_mean(T), window_mean(T, width), decay(T, rate)):
         assert (weights >= 0).all()
+        assert not weights.signbit().any()  # nor is a zero negative: the page would write "-0"
         assert (weights.triu(1) == 0).all()
         torch.testing.assert_close(weights.sum(-1), torch.ones(T))
 

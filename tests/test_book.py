@@ -1,6 +1,7 @@
 """The book as files: chapters complete, the library installed gently, a build that can fail."""
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -37,14 +38,20 @@ def test_chapter_has_exercises_with_checks_and_folded_solutions(chapter):
     solutions = re.findall(r":::\{solution-start\} (\S+)\n:class: dropdown", text)
     assert len(exercises) >= 4
     assert exercises == solutions
+    checks = set()
     for part in text.split(":::{exercise-start}")[1:]:
         question, answer = part.split(":::{solution-start}")
-        assert re.search(r"^exercises\.\w+\(", question, re.MULTILINE), question[:80]
-        assert re.search(r"^assert exercises\.\w+\(", answer, re.MULTILINE), answer[:80]
+        asked = set(re.findall(r"^exercises\.(\w+)\(", question, re.MULTILINE))
+        assert asked, question[:80]
+        assert asked == set(re.findall(r"^assert exercises\.(\w+)\(", answer, re.MULTILINE))
+        checks |= asked
         title = r"\s:label: \S+\s(:\S+: .*\s)*:::\s\*\*.+?\*\* "
         time = r"\*\w[^*]* (minutes?|hour), (easy|medium|hard)\.\*\s"
         assert re.match(title + time, question), question[:80]
         assert re.findall(r"^:::\{dropdown\} (.*)$", question, re.MULTILINE) == HINTS
+    (name,) = set(re.findall(r"^from hydra_lib.exercises import (\w+) as exercises", text, re.M))
+    offered = importlib.import_module(f"hydra_lib.exercises.{name}").__all__
+    assert checks == {*offered} - {"progress", "Stream"}  # a list, and what one of them is given
 
 
 def test_every_toc_entry_has_a_file_and_every_chapter_an_entry():

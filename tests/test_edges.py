@@ -13,6 +13,7 @@ import random
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +70,14 @@ def rooms():
     for _, name, package in pkgutil.walk_packages(hydra_lib.__path__, "hydra_lib."):
         if "._" not in name and (package or name.count(".") == 1 or name in CHECKS):
             yield importlib.import_module(name)
+
+
+def test_what_the_core_exports_stands_at_the_front_door():
+    """The book's sentence has names of its own, and so has what shows code in a notebook."""
+    names = {path.stem for path in Path(hydra_lib.__path__[0]).glob("[a-z]*.py")}
+    for name in names - {"sentence", "notebook"}:
+        module = importlib.import_module(f"hydra_lib.{name}")
+        assert set(module.__all__) <= set(hydra_lib.__all__), name
 
 
 def public():

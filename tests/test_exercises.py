@@ -60,7 +60,8 @@ def verdicts(name) -> list[tuple[object, tuple[str, ...], Verdict]]:
 
 
 def test_every_exercise_has_at_least_three_right_and_three_wrong_answers():
-    assert set(ANSWERS) == set(CHECKS)
+    told = "in tests/exercise_answers.py, or in __all__ of the chapter's checks, but not in both"
+    assert set(ANSWERS) == set(CHECKS), told
     for name, (right, wrong) in ANSWERS.items():
         assert min(len(right), len(wrong)) >= 3, name
 

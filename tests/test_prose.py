@@ -184,4 +184,6 @@ def test_every_allowed_number_is_needed_and_has_a_reason():
 )
 def test_numbers_in_prose_come_from_somewhere(chapter):
     found = offending(chapter.read_text("utf-8"))
-    assert not found, "\n".join(f"{chapter.name}:{line}: {n}: {said}" for line, n, said in found)
+    told = [f"{chapter.name}:{line}: {n}: {said}" for line, n, said in found]
+    told += ["Set it in a cell or a formula of the section, glue it, or allow it in prose.yml."]
+    assert not found, "\n".join(told)

@@ -90,6 +90,7 @@ EVERY = {
 }
 # Settings that show what the first do not.
 FURTHER = {
+    "aggregation": [{"rule": "window"}, {"rule": "decay", "rate": 0}],
     "devices": [{"ranks": 32}, {"ranks": 64}],
     "explorer": [{"chart": "T", "show": "ratio"}, {"chart": "head_dim", "group": "head_dim"}]
     + [{"record": "z", "T": T, "chart": "T"} for T in (131072, 1024)],
@@ -635,12 +636,13 @@ def test_what_a_widget_says_and_draws(shown):
         said = with_new(said, [line for line in lines if not UNSTORED.fullmatch(line)])
         shapes = with_new(shapes, one.evaluate(DRAWN))
         assert one.evaluate(UNREADABLE) == []
-    for folder, text in (("spoken", said), ("drawn", shapes)):
-        stored = STORED / folder / f"{name}.txt"
-        if not stored.exists():
-            stored.write_text(text, "utf-8")
-            pytest.fail(f"{folder}/{stored.name} is new: read it")
-        assert text == stored.read_text("utf-8")
+    found = {STORED / "spoken" / f"{name}.txt": said, STORED / "drawn" / f"{name}.txt": shapes}
+    new = [path for path in found if not path.exists()]
+    for path in new:
+        path.write_text(found[path], "utf-8")
+    for path, text in found.items():
+        assert text == path.read_text("utf-8")
+    assert not new, f"stored, read them: {', '.join(map(str, new))}"
 
 
 # --- the page's host ------------------------------------------------------------------------------

@@ -79,6 +79,7 @@ def test_arithmetic_agrees_with_the_library():
         "window": lambda T, c: aggregation.window_mean(T, c["width"]),
         "decay": lambda T, c: aggregation.decay(T, c["rate"]),
     }
+    assert list(rules) == AggregationWidget(EVEN).limits["rule"]["options"]
     generator = torch.Generator().manual_seed(1)
     torch.set_default_dtype(torch.float64)
     try:
@@ -87,7 +88,7 @@ def test_arithmetic_agrees_with_the_library():
             T, d = 1 + index % 11, 1 + index % 3
             cases.append(
                 {
-                    "rule": list(rules)[index % 4],
+                    "rule": list(rules)[index % len(rules)],
                     "width": 1 + index % 13,
                     "rate": [0.0, 1.0, round(torch.rand((), generator=generator).item(), 3)][
                         min(index % 29, 2)
@@ -157,9 +158,10 @@ def test_what_stands_there(widget_page):
     page = opened(widget_page)
     labels = page.locator(".hydra-control > span")
     expect(labels).to_have_text(["Rule", "Values", "Output row", "Window width", "Decay rate"])
-    expect(page.get_by_label("Rule").locator("option")).to_have_text(
-        ["running sum", "running mean", "window", "decay"]
-    )
+    rules = page.get_by_label("Rule").locator("option")
+    expect(rules).to_have_text(["running sum", "running mean", "window", "decay"])
+    offered = rules.evaluate_all("all => all.map((one) => one.value)")
+    assert offered == AggregationWidget(EVEN).limits["rule"]["options"]
     expect(page.get_by_label("Values").locator("option")).to_have_text(
         ["as given", "Three columns", "A single spike"]
     )
