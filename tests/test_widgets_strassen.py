@@ -415,6 +415,11 @@ def test_a_cell_by_mouse_finger_and_key(widget_page):
     expect_told(page, "strassen", 4, 3, 0, 0)
     page.keyboard.press("ArrowLeft")
     expect_told(page, "strassen", 4, 2, 0, 3)
+    for row in (3, 2, 1, 0):
+        page.keyboard.press("ArrowUp")
+        expect_told(page, "strassen", 4, 0, row, 3)
+    page.keyboard.press("End")
+    expect_told(page, "strassen", 4, 1, 0, 3)
     x, y = middle(cell(page, 0, 0, 0))
     swipe(page, (x, y), (x, y))
     expect_told(page, "strassen", 4, 0, 0, 0)
