@@ -205,6 +205,9 @@ def test_every_link_leads_somewhere(path):
             assert not fragment or f'id="{fragment}"' in page_of(base), address
 
 
+OLDER = "if the built page is older than its chapter: make book"
+
+
 @pytest.mark.slow
 @every_notebook
 def test_numbers_are_those_of_the_page(path):
@@ -212,7 +215,7 @@ def test_numbers_are_those_of_the_page(path):
     on_page = re.findall(r'<span class="caption-number">([^<]+?) *</span>', page)
     quoted = r"^(?:> \*\*|### )([A-Z][a-z]+ \d+\.\d+)"
     in_notebook = re.findall(quoted, as_text(path), re.MULTILINE)
-    assert in_notebook == [c for c in on_page if not c.startswith("Solution")]
+    assert in_notebook == [c for c in on_page if not c.startswith("Solution")], OLDER
     for text, address in links(path):
         if re.fullmatch(r"[A-Z][a-z]+ \d+\.\d+", text):
             base, _, label = address.partition("#")
@@ -229,7 +232,7 @@ def test_the_page_offers_the_notebook_and_its_text(path):
     edit = f"{CONFIG['url']}/edit/{CONFIG['branch']}/book/{path.stem}.md"
     assert re.findall(r'href="([^"]*/edit/[^"]*)"', page) == [edit]
     assert f'href="../_sources/book/{path.name}"' in page
-    assert (SITE / "_sources" / "book" / path.name).read_bytes() == path.read_bytes()
+    assert (SITE / "_sources" / "book" / path.name).read_bytes() == path.read_bytes(), OLDER
 
 
 # --- the derivation ------------------------------------------------------------------------------
