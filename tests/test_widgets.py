@@ -208,6 +208,27 @@ def test_every_state_is_json_and_every_setting_has_limits(name):
         assert limit["options"] or limit["min"] < limit["max"]
 
 
+@browser
+def test_a_setting_by_name_has_a_control_for_each(widget_page):
+    """One that only Python knows would stand in no menu, and be drawn as another."""
+    wanted, widgets = [], []
+    for name, make in EVERY.items():
+        for trait, setting in make().traits().items():
+            options = getattr(setting, "options", ())
+            if not options or setting.shape or not all(isinstance(x, str) for x in options):
+                continue
+            more = {"controls": ["future"]} if trait == "future" else {}
+            for option in options:
+                widgets.append(make(**{trait: option}, name=f"w{len(widgets)}", **more))
+                wanted.append(f"{name}.{trait}={option}")
+    page = widget_page(*widgets)
+    chosen = "[...root.querySelectorAll('input:checked, select')].map((one) => one.value)"
+    offered = page.locator("[data-ready]").evaluate_all(f"all => all.map((root) => {chosen})")
+    found = zip(wanted, offered, strict=True)
+    assert len(wanted) > 20
+    assert [one for one, values in found if one.split("=")[1] not in values] == []
+
+
 # --- limits, the same on both sides ---------------------------------------------------------------
 
 SETTINGS = {
