@@ -696,6 +696,16 @@ def test_on_a_phone_a_number_and_what_changes_it_are_on_one_screen(widget_page):
 
 
 @browser
+def test_an_output_of_the_drawing_chooses_its_word(widget_page):
+    page = on_a_phone(widget_page)
+    page.get_by_role("radio", name="5 mix").check()
+    for at, word in ((0, "the"), (2, "slept"), (1, "cat")):
+        page.locator(".hydra-words > .hydra-swatch").nth(at).click()  # the outputs stand first
+        chosen = table_of(page, "output").locator("[aria-current=true]")
+        expect(chosen).to_have_attribute("aria-label", re.compile(rf"^output \({word}, "))
+
+
+@browser
 def test_on_a_phone_the_way_back_covers_nothing(widget_page):
     page = on_a_phone(widget_page)
     above = page.locator(".hydra-traced .hydra-words").bounding_box()["y"]

@@ -301,8 +301,22 @@ def test_a_run_on_a_device(gpu_page):
     page.get_by_label("do not wait for the device").check()
     page.get_by_label("count compiling the kernel").focus()
     page.keyboard.press("Space")
+    page.evaluate(
+        """() => {
+            const root = document.querySelector("[data-ready=your_gpu]");
+            window.said = new Set();
+            const hear = (one, k) => said.add(`${k} ${one.textContent}`);
+            const rungs = () => root.querySelectorAll(".hydra-rungs tbody th small");
+            const listen = () => rungs().forEach(hear);
+            new MutationObserver(listen).observe(root, { childList: true, subtree: true });
+        }"""
+    )
     run(page)
     expect_rungs(page, [True] * 5 + [NO_HALF])
+    said = page.evaluate("[...said]")
+    fused = len(LOOPS) + 1
+    assert f"{fused} being checked against float64 …" in said
+    assert f"{fused} being timed …" in said
     expect(page.locator(".hydra-note").first).to_contain_text("(software, no GPU); its times say")
     expect(page.locator(".hydra-rungs small.hydra-wrong")).to_have_count(2)
     assert "Fastest: " in told(page)
@@ -526,6 +540,12 @@ def test_without_a_device_the_loops_run(widget_page, gpu, words):
     check(record)
     assert "ceilings" not in record
     assert record["environment"]["device"] == record["environment"]["cpu"]
+    page.get_by_text("The record as JSON").click()
+    copy = page.locator(".hydra-json button")
+    copy.click()
+    expect(copy).to_have_text(re.compile("^Copied|^Selected"))
+    run(page)
+    expect(copy).to_have_text("Copy")  # another record
 
 
 @browser
@@ -539,6 +559,19 @@ def test_without_webgpu_it_says_what_runs_in_javascript(widget_page):
         page.get_by_label("Measure").select_option(measure)
         note = page.locator(".hydra-note").first
         expect(note).to_contain_text(f" every system. {words} all the same. Nothing ")
+
+
+def test_a_result_is_shown_only_if_it_is_whole():
+    whole = run_in_page("attention", [(0, 0.3), (3, 2e-3), (4, 1e-3)], [[4, 2e-4]])
+    (lines,) = json.loads(in_javascript("your_gpu.js", "m.linesOf(c).length", [whole["task"]]))
+    last = lines - 1
+    cases = [whole | {"missing": missing} for missing in ([], [[0, "why"], [last, "why"]])]
+    cases += [
+        whole | {"missing": [missing]}
+        for missing in ([0, 5], [-1, "why"], [last + 1, "why"], [0.5, "why"], [0], [0, "why", 1])
+    ]
+    found = json.loads(in_javascript("your_gpu.js", "m.isResult(c, () => true)", cases))
+    assert found == [True] * 2 + [False] * 6
 
 
 @browser
