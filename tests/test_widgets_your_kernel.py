@@ -71,8 +71,12 @@ def test_its_own_place_may_have_other_names(named, own, others):
 def test_a_name_given_twice_stands_for_neither():
     """In the second block j is another invocation's column."""
     own = "{ let j = at.x;\nscores[at.y][j] = s; }\n"
-    others = "for (var j = 0u; j < 16u; j++) { s += scores[at.y][j]; }"
-    assert [len(found) for found in barriers(own + others)] == [2]
+    others = (
+        "for (var j = 0u; j < 16u; j++) { s += scores[at.y][j]; }",
+        "{ const j = 3; s += scores[at.y][j]; }",
+        "{ let j = at.x + 1; s += scores[at.y][j]; }",
+    )
+    assert [len(found) for found in barriers(*(own + other for other in others))] == [2] * 3
 
 
 def test_a_barrier_in_a_comment_is_none():

@@ -50,7 +50,7 @@ const plain = (index, called) => index.replace(/\b[iu]32\b|[()\s]|\.xy\b/g, "")
 function otherNames(code) {
   const called = new Map();
   for (const [, name, what] of code.matchAll(/\blet\s+(\w+)[^=;]*=([^;]+);/g)) {
-    const once = [...code.matchAll(new RegExp(`\\b(?:let|var)\\s+${name}\\b`, "g"))].length === 1;
+    const once = [...code.matchAll(new RegExp(`\\b(?:let|var|const)\\s+${name}\\b`, "g"))].length === 1;
     if (once) called.set(name, plain(what, called));
   }
   return called;
