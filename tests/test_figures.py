@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 
 from hydra_lib import masking
 from hydra_lib._checks import shown
-from hydra_lib.figures import COLORS, figure, graph, matrices, shades, themed
+from hydra_lib.figures import COLORS, figure, graph, ink, matrices, shades, themed
 from hydra_lib.notebook import shader, source
 from hydra_lib.parallel import RankFailedError
 from tests.refusal import refuses
@@ -39,6 +39,27 @@ def test_text_stays_text_and_has_an_alternative():
 
 def test_a_figure_is_the_same_at_every_build():
     assert draw().svg == draw().svg
+
+
+def test_places_have_two_digits_and_what_is_written_keeps_all(monkeypatch):
+    fig, ax = figure()
+    ax.plot([0, 1 / 3], [0, 2 / 3])
+    ax.text(1 / 7, 1 / 9, "0.12345")
+    svg = themed(fig, "0.98765 is said").svg
+    assert ">0.12345</text>" in svg
+    assert 'aria-label="0.98765 is said"' in svg
+    monkeypatch.setattr(ink, "_hundredths", lambda number: number[0])
+    exact = themed(fig, "0.98765 is said").svg
+    paths, places = (
+        [
+            [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", d)]
+            for d in re.findall(r' d="(M[^"]*)"', text)
+        ]
+        for text in (exact, svg)
+    )
+    assert places == [[pytest.approx(x, abs=0.0051) for x in path] for path in paths]
+    assert any(x != round(x, 2) for path in paths for x in path)
+    assert all(x == round(x, 2) for path in places for x in path)
 
 
 def test_ids_that_remain_are_used():

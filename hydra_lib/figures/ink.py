@@ -137,6 +137,12 @@ def _svg(fig: Figure, attributes: str, box: Bbox | None = None) -> str:
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :].replace("#000000", "currentColor")
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # A hundredth of a point is seen by nobody, and digits pack badly. What is written keeps them.
+    svg = re.sub("<[^>]+>", lambda tag: re.sub(r"\d+\.\d{3,}", _hundredths, tag[0]), svg)
     # Names of groups, used by nobody and repeated by the next figure of the page.
     svg = re.sub(r' id="[a-z0-9]+(?:\.[a-z]+)*_\d+"', "", svg)
     return svg.replace("<svg", f'<svg fill="currentColor" {attributes}', 1)
+
+
+def _hundredths(number: re.Match) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
