@@ -4,9 +4,10 @@
     python benchmarks/heads.py lookups    only the rows of the groups named
 
 Writes ``hydra_lib/records/heads.json`` and, with the group ``seeds``, the weights of the first seed
-to ``hydra_lib/records/toy.safetensors``. Every run is a row with its seed, and nothing is averaged
-here. Trained again from the same seed, models differed in small things: the groups ``scales`` and
-``circuits`` hold two such pairs.
+to ``hydra_lib/records/toy.safetensors``; with the group ``checkpoints``, what its heads did on the
+way, to ``checkpoints.safetensors``. Every run is a row with its seed, and nothing is averaged here.
+Trained again from the same seed, models differed in small things: ``checkpoints`` is such a second
+training of the first of ``seeds``, and ``scales`` and ``circuits`` hold two such pairs.
 """
 
 import copy
@@ -22,7 +23,7 @@ from hydra_lib.heads import HeadConfig
 from hydra_lib.records import FOLDER, record, rounded, write
 from hydra_lib.timing.environment import environment_of
 from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
-from hydra_lib.toy.language import JOBS, Corpus, corpus
+from hydra_lib.toy.language import JOBS, Corpus, corpus, encode
 from hydra_lib.toy.model import TOY, ToyModel, train
 from hydra_lib.toy.roles import ROLES, job_losses, role_scores
 
@@ -31,6 +32,8 @@ DOCUMENTS, STEPS = 20_000, 3_000
 HELD_OUT = 1_000_000  # seed of documents that no model is trained on
 EVERY = 50  # steps between two looks at the scores
 CHECKPOINTS = (0, 20, 50, 100, 200, 500, 1000, 1500, 2000, 2500, 2999)
+WATCHED = 1_000  # steps, by when every role has its heads
+DOCUMENT = "^Bcat(o)t*Bc"  # every kind of question
 LOOK_BACK = (1, 3, 6, 10)
 
 
@@ -107,6 +110,34 @@ def seeds(seed: int) -> dict:
     row["mean"] = costs(model, test, mean_heads(model, test))
     row["clones"] = [twin(model, role, row, test) for role in ("induction", "bracket")]
     return row
+
+
+def checkpoints(seed: int) -> dict:
+    """One model again, watched while it learns: where its heads look in one document, in hundredths
+    and at every fiftieth step, how they score in each role, and which jobs are done."""
+    model, few, ids = fresh(seed), held_out(100), encode(DOCUMENT)[None]
+    weights, scores, right = [], [], []
+
+    def look(step: int) -> None:
+        if step % EVERY == 0 and step <= WATCHED:
+            with torch.no_grad():
+                weights.append(torch.stack([t.weights[0] for t in model.traces(ids)]))
+            found, jobs = role_scores(model, few), job_losses(model, few)
+            scores.append(torch.stack([found[role] for role in ROLES[:4]]))
+            right.append(torch.tensor([jobs[job]["accuracy"] for job in JOBS[1:]]))
+
+    learn(model, seed, look)
+    past = torch.ones(ids.shape[1], ids.shape[1]).tril().bool()
+    seen = {
+        "weights": torch.stack(weights, -1)[..., past, :],  # (layers, h, pairs, checkpoints)
+        "scores": torch.stack(scores, -1),  # (roles, layers, h, checkpoints)
+        "right": torch.stack(right, -1),  # (jobs, checkpoints)
+    }
+    hundredths = {name: (100 * x).round().to(torch.uint8) for name, x in seen.items()}
+    made = {"made by": "benchmarks/heads.py", "seed": str(seed), "text": DOCUMENT}
+    made |= {"every": str(EVERY)}
+    save_file(hundredths, DATA / "checkpoints.safetensors", metadata=made)
+    return outcome(model)
 
 
 def twin(model: ToyModel, role: str, row: dict, test: Corpus) -> dict:
@@ -320,6 +351,7 @@ class LookUps(ToyModel):
 
 GROUPS = {
     "seeds": (seeds, [{"seed": s} for s in range(8)]),
+    "checkpoints": (checkpoints, [{"seed": 0}]),
     "vacancies": (vacancies, [{"seed": s} for s in range(8)]),
     "widths": (widths, [{"seed": s, "n_heads": h} for s in range(3) for h in (1, 2, 3, 4, 8, 12)]),
     "lookups": (lookups, [{"seed": s, "n_heads": h} for s in range(3) for h in (1, 2, 4, 8)]),

@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 
 from hydra_lib.widgets import (
     AggregationWidget,
+    CheckpointsWidget,
     DevicesWidget,
     ExplorerWidget,
     FreezingWidget,
@@ -59,6 +60,7 @@ STORED = Path(__file__).parent
 SQUARE = [[1.0, 2.0], [3.0, 4.0]]
 EVERY = {
     "aggregation": partial(AggregationWidget, SQUARE),
+    "checkpoints": CheckpointsWidget,
     "devices": DevicesWidget,
     "explorer": partial(
         ExplorerWidget, {"x": gpu_record(), "y": bare_record(), "z": crowded_record()}
@@ -91,6 +93,7 @@ EVERY = {
 # Settings that show what the first do not.
 FURTHER = {
     "aggregation": [{"rule": "window"}, {"rule": "decay", "rate": 0}],
+    "checkpoints": [{"step": 650, "layer": 0, "head": 4}, {"step": 1000, "position": 7}],
     "devices": [{"ranks": 32}, {"ranks": 64}],
     "explorer": [{"chart": "T", "show": "ratio"}, {"chart": "head_dim", "group": "head_dim"}]
     + [{"record": "z", "T": T, "chart": "T"} for T in (131072, 1024)],

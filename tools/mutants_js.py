@@ -60,6 +60,7 @@ TESTS = {
     "trace_change.js": ["trace"],
     "trace_drawing.js": ["trace", "projection", "rotary"],
     "ui.js": ["head_splitter", "aggregation", "temperature", "mask", "trace"],
+    "walk.js": ["learning", "checkpoints"],
     "your_gpu_chart.js": ["your_gpu"],
 }
 

@@ -2,7 +2,8 @@
 
 The language (:mod:`hydra_lib.toy.language`) asks for three look-ups; the model
 (:mod:`hydra_lib.toy.model`) is attention and nothing else; :mod:`hydra_lib.toy.roles` scores where
-each head looks, and :mod:`hydra_lib.toy.ablation` takes heads away to see what they were for.
+each head looks, :mod:`hydra_lib.toy.checkpoints` has what was seen while it learned, and
+:mod:`hydra_lib.toy.ablation` takes heads away to see what they were for.
 """
 
 from hydra_lib.toy.ablation import (
@@ -13,6 +14,7 @@ from hydra_lib.toy.ablation import (
     head_weights,
     mean_heads,
 )
+from hydra_lib.toy.checkpoints import Checkpoints, stored_checkpoints
 from hydra_lib.toy.language import JOBS, NAMES, SYMBOLS, WORDS, Corpus, Reader, corpus, encode
 from hydra_lib.toy.model import TOY, ToyModel, stored, train
 from hydra_lib.toy.roles import ROLES, job_losses, role_scores, role_targets
@@ -24,6 +26,7 @@ __all__ = [
     "SYMBOLS",
     "TOY",
     "WORDS",
+    "Checkpoints",
     "Corpus",
     "Reader",
     "ToyModel",
@@ -39,5 +42,6 @@ __all__ = [
     "role_scores",
     "role_targets",
     "stored",
+    "stored_checkpoints",
     "train",
 ]

@@ -2,11 +2,12 @@
 
 Each class is a plain anywidget. The same ES module runs in Jupyter, in Colab, and on the published
 page, where no kernel exists; so a widget's state is a handful of small traits, from which the
-browser computes what is shown. Two carry tables that Python computed beforehand. The traits are the
+browser computes what is shown. A few carry tables that were computed beforehand. The traits are the
 setting: on the published page they are kept in the URL fragment, under the widget's ``name``.
 """
 
 from hydra_lib.widgets.aggregation import AggregationWidget
+from hydra_lib.widgets.checkpoints import CheckpointsWidget
 from hydra_lib.widgets.devices import DevicesWidget
 from hydra_lib.widgets.explorer import ExplorerWidget
 from hydra_lib.widgets.freezing import FreezingWidget
@@ -34,6 +35,7 @@ from hydra_lib.widgets.your_kernel import YourKernelWidget
 
 __all__ = [
     "AggregationWidget",
+    "CheckpointsWidget",
     "DevicesWidget",
     "ExplorerWidget",
     "FreezingWidget",

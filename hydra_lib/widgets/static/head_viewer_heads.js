@@ -7,19 +7,18 @@ const SHADES = 5; // of a weight in a picture in small
 const FAINT = 0.005; // a weight below is 0.00 and not drawn
 
 /** A button for each head, a row for each layer: its weights in small, the role it plays best and how well. */
-export function headPicker(scores, onChoose) {
-  const layers = Object.values(scores)[0];
-  const buttons = layers.map((heads, layer) => heads.map((_, head) => el("button", {
+export function headPicker({ layers, heads }, onChoose) {
+  const buttons = Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, (__, head) => el("button", {
     type: "button", onclick: () => onChoose(layer, head), onfocus: () => onChoose(layer, head),
   }, svg("svg", { "aria-hidden": true }), el("span", {}, el("span", {}, called(layer, head)), el("span"), el("span")))));
   const rest = roving([buttons.flat()]); // whose rows a narrow page breaks
   const root = el("div", { class: "hydra-picker" }, ...buttons.map((row, layer) =>
     el("div", { role: "group", "aria-label": `layer ${layer}`, style: `--heads:${row.length}` },
       el("span", { class: "hydra-layer" }, `layer ${layer}`), ...row)));
-  const asked = layers.flat().map(() => [
+  const asked = buttons.flat().map(() => [
     svg("rect", { x: 0, height: 1, class: "hydra-query" }), svg("path", { class: "hydra-answered" })]);
   let drawn;
-  const draw = (weights, T, position, answers, layer, head, gone, guessed) => {
+  const draw = (scores, weights, T, position, answers, layer, head, gone, guessed) => {
     if (weights !== drawn) {
       drawn = weights;
       buttons.forEach((row, l) => row.forEach(({ firstChild }, h) =>

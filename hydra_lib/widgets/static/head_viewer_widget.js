@@ -34,7 +34,7 @@ function render({ model, el: root }) {
     update(model, { text, position, ...others });
   };
 
-  const picker = headPicker(scores, (layer, head) => update(model, { layer, head }));
+  const picker = headPicker(learned, (layer, head) => update(model, { layer, head }));
   const game = guessing(scores, (change) =>
     update(model, { guesses: change(model.get("guesses"), model.get("layer"), model.get("head")) }),
   () => picker.focus());
@@ -121,7 +121,7 @@ function render({ model, el: root }) {
     const row = weights.subarray(position * T, position * T + T);
     const note = notes[position];
     const guessed = model.get("guesses");
-    picker.draw(run.weights, T, position, note.answers, layer, head, gone, guessed);
+    picker.draw(scores, run.weights, T, position, note.answers, layer, head, gone, guessed);
     roles.root.classList.toggle("hydra-away", game.draw(layer, head, guessed, notes.some(({ job }) => job !== "none")));
     asked.draw(notes, note.job);
     const prior = priorLooks(run, layer, row, position, gone);

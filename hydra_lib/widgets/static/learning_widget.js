@@ -1,12 +1,12 @@
 import { withinLimits } from "./limits.js";
 import { answer, learning } from "./multihead.js";
 import { columnHeads, css, el, follow, heat, say, slider, swatch, table, update } from "./ui.js";
+import { walker } from "./walk.js";
 
 function render({ model, el: root }) {
   const words = model.get("words");
   const values = model.get("values");
   const { max: last } = model.get("limits").step;
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
 
   let source; // what makes the layers of one seed, one after the other
   let layers = [];
@@ -20,29 +20,7 @@ function render({ model, el: root }) {
     return layers[step];
   };
 
-  let running = 0; // the frame that is waited for
-  const halt = () => {
-    cancelAnimationFrame(running);
-    running = 0;
-    name();
-  };
-  const name = () => say(run, running ? "stop" : model.get("step") === last ? "begin again" : "learn");
-  /** A step in each frame; whatever else changes the setting meanwhile ends it. */
-  const walk = (seed, step) => {
-    running = requestAnimationFrame(() => {
-      if (model.get("seed") !== seed || model.get("step") !== step || step === last) return halt();
-      update(model, { step: step + 1 });
-      walk(seed, step + 1);
-    });
-  };
-  const run = el("button", { type: "button", style: "min-width:7rem", onclick: () => {
-    if (running) return halt();
-    const begin = model.get("step") === last ? 0 : model.get("step");
-    if (still.matches) return update(model, { step: model.get("step") === last ? 0 : last });
-    update(model, { step: begin });
-    walk(model.get("seed"), begin);
-    name();
-  } }, "learn");
+  const learn = walker(model, "step", { last, go: "learn", others: ["seed"] });
   const other = el("button", { type: "button", onclick: () =>
     update(model, { seed: (model.get("seed") + 1) % 2 ** 32, step: 0 }) }, "another start");
   const steps = slider("Steps", { min: 0, max: last }, (step) => update(model, { step }));
@@ -65,14 +43,14 @@ function render({ model, el: root }) {
   const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:5", role: "status" });
   root.classList.add("hydra");
   root.append(
-    el("div", { class: "hydra-controls" }, el("div", { class: "hydra-buttons" }, run, other), steps.root),
+    el("div", { class: "hydra-controls" }, el("div", { class: "hydra-buttons" }, learn.button, other), steps.root),
     el("div", { class: "hydra-panels hydra-repeating" }, el("div", {}, line, summary), ...heads.map((one) => one.root)),
   );
 
   return follow(model, ["step", "seed"], () => {
     const step = model.get("step");
     steps.set(step);
-    name();
+    learn.tell();
     const { given: colours, weights, off } = answer(layerAt(step), values);
     given.forEach((one, t) => one.style.setProperty("--paint", css(colours[t].map((c) => Math.min(1, Math.max(0, c))))));
     heads.forEach(({ cells }, i) => weights[i].forEach((row, t) => row.slice(0, t + 1).forEach((p, j) => {

@@ -3,17 +3,17 @@
 const EPSILON = 1e-5; // as torch.nn.LayerNorm
 const BASE = 10000;
 
-/** Weights by name, out of `data`: the bytes of all of them in the order of `shapes` ([name, shape]),
- * each row by row, a number in half precision with its low byte first, all in base64. */
+/** Weights by name, out of `data`: all of them in the order of `shapes` ([name, shape]), each row by
+ * row, in half precision: the high bytes of all, then the low ones, in base64. */
 export function readModel({ n_heads: heads, shapes, data }) {
   const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-  const view = new DataView(bytes.buffer);
+  const count = bytes.length / 2;
   const model = { heads, layers: shapes.filter(([name]) => name.endsWith("W_q.weight")).length };
   let place = 0;
   for (const [name, shape] of shapes) {
     model[name] = Float64Array.from({ length: shape.reduce((a, b) => a * b) }, () => {
-      place += 2;
-      return fromHalf(view.getUint16(place - 2, true));
+      place += 1;
+      return fromHalf((bytes[place - 1] << 8) | bytes[count + place - 1]);
     });
   }
   model.width = model["norms.0.weight"].length;
