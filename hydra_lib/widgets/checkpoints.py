@@ -16,9 +16,10 @@ class CheckpointsWidget(Widget):
     """Go back in the training of the toy model, and see its heads form.
 
     Shown is :func:`hydra_lib.toy.checkpoints.stored_checkpoints`: at each checkpoint where every
-    head looks in one document, how it scores in each role, and which share of each job is answered
-    right, all to a fiftieth. ``step`` is a step of the training at which there is a checkpoint, a
-    multiple of 50 up to 1000; ``layer``, ``head`` and ``position``, that of a symbol, count from 0.
+    head looks in one document, to a fiftieth; how it scores in each role, and which share of each
+    job is answered right, to a hundredth. ``step`` is a step of the training at which there is a
+    checkpoint, a multiple of 50 up to 1000; ``layer``, ``head`` and ``position``, that of a symbol,
+    count from 0.
 
     Raises ValueError for a step between two checkpoints, and for a layer, head or position that
     does not exist.
@@ -27,9 +28,9 @@ class CheckpointsWidget(Widget):
     _esm = bundle("checkpoints_widget.js")
     name = Text("checkpoints").tag(sync=True)
     seen = traitlets.Dict(read_only=True).tag(sync=True)
-    """``text``, ``every``, the names of ``roles`` and ``jobs``, the number of ``layers`` and
-    ``heads``; ``weights`` (of a key no later than its query), ``scores`` and ``right``: fiftieths,
-    a letter each from "0" on, checkpoint after checkpoint within everything else."""
+    """``text``, ``every``, the number of ``layers`` and ``heads``; ``scores`` by role and ``right``
+    by job, both in hundredths; ``weights`` of keys no later than their query in fiftieths, a letter
+    each from "0" on. Checkpoints come last."""
 
     step = Setting(0, low=0, high=1000, whole=True)
     layer = Setting(1, low=0, high=1, whole=True)
@@ -51,16 +52,21 @@ class CheckpointsWidget(Widget):
 @functools.cache
 def _packed() -> dict:
     text, every, weights, scores, right = stored_checkpoints()
-    past = torch.ones(weights.shape[-2:]).tril().bool()
-    shares = {
-        "weights": weights[..., past],
-        "scores": torch.stack([*scores.values()], 1),
-        "right": torch.stack([*right.values()], 1),
+    _, layers, heads, T, _ = weights.shape
+    past = torch.ones(T, T).tril().bool()
+    return {
+        "text": text,
+        "every": every,
+        "layers": layers,
+        "heads": heads,
+        "weights": _letters(weights[..., past].movedim(0, -1)),
+        "scores": {role: _hundredths(table.movedim(0, -1)) for role, table in scores.items()},
+        "right": {job: _hundredths(shares) for job, shares in right.items()},
     }
-    _, layers, heads = weights.shape[:3]
-    about = {"text": text, "every": every, "layers": layers, "heads": heads}
-    about |= {"roles": [*scores], "jobs": [*right]}
-    return about | {name: _letters(x.movedim(0, -1)) for name, x in shares.items()}
+
+
+def _hundredths(shares: torch.Tensor) -> list:
+    return (100 * shares).round().int().tolist()
 
 
 def _letters(shares: torch.Tensor) -> str:

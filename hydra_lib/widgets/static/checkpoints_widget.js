@@ -8,7 +8,7 @@ import { annotate } from "./toy_language.js";
 import { el, follow, grab, line, put, say, slider, svg, swatch, text, update } from "./ui.js";
 import { walker } from "./walk.js";
 
-const PAUSE = 80; // milliseconds between two checkpoints
+const PAUSE = 200; // milliseconds between two checkpoints
 const NONE = -1; // no head is off
 const PAINT = { induction: "#d9822b", bracket: "#8f63b8", entity: "#5c8f3a" }; // as in the chapter's figures
 const [WIDTH, HEIGHT] = [340, 150];
@@ -77,7 +77,7 @@ function chart(all, every, onStep) {
   const [x, y] = [scale({ low: 0, high: last }, LEFT, RIGHT), scale({ low: 0, high: 1 }, BOTTOM, TOP)];
   const here = line(0, TOP, 0, BOTTOM, "hydra-gap");
   const handle = line(0, TOP, 0, BOTTOM, "hydra-target hydra-sideways");
-  const jobs = Object.keys(all[0]);
+  const jobs = Object.keys(PAINT); // a page may have sorted those of the state
   const values = jobs.map(() => el("output", { "aria-live": "off" }));
   const dots = jobs.map((job) => svg("circle", { r: 4, class: "hydra-spot", style: `--paint:${PAINT[job]}` }));
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
