@@ -16,10 +16,10 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [44, WIDTH - 16, 8, HEIGHT - 20];
 
 function render({ model, el: root }) {
   const seen = model.get("seen");
-  const { every, text: document_, layers, heads } = seen;
+  const { every, text: symbols, layers, heads } = seen;
   const { count, at } = readCheckpoints(seen);
   const last = (count - 1) * every;
-  const notes = annotate(document_);
+  const notes = annotate(symbols);
   const told = Array(layers * heads).fill("told");
   let hovered; // the position under the pointer
   const choose = (position) => {
@@ -40,7 +40,7 @@ function render({ model, el: root }) {
   const strip = symbolStrip({ choose, point });
   const words = el("p", { class: "hydra-told", role: "status" });
   const right = chart(Array.from({ length: count }, (_, index) => at(index).right), every, goTo);
-  strip.prepare(document_);
+  strip.prepare(symbols);
   root.classList.add("hydra", "hydra-checkpoints");
   root.append(
     el("div", { class: "hydra-along-time" }, el("div", { class: "hydra-buttons" }, play.button), steps.root),
@@ -54,7 +54,7 @@ function render({ model, el: root }) {
     const position = hovered ?? model.get("position");
     if (shown?.step !== step) shown = { step, ...at(step / every) };
     const { weights, scores } = shown;
-    const T = document_.length;
+    const T = symbols.length;
     const row = weights[layer][head].subarray(position * T, position * T + T);
     const prior = priorLooks(shown, layer, row, position, NONE);
     play.tell();
@@ -63,9 +63,9 @@ function render({ model, el: root }) {
     strip.draw(row, position, notes[position].answers, prior, hovered === undefined, false);
     right.draw(step, shown.right);
     words.replaceChildren(
-      wanted(document_, position, notes[position]),
-      looks(document_, position, notes[position], row, called(layer, head)),
-      ...(prior.length ? [toldPrior(document_, layer - 1, prior)] : []),
+      wanted(symbols, position, notes[position]),
+      looks(symbols, position, notes[position], row, called(layer, head)),
+      ...(prior.length ? [toldPrior(symbols, layer - 1, prior)] : []),
     );
   }
   return follow(model, ["step", "layer", "head", "position"], draw);
