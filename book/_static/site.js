@@ -17,6 +17,7 @@ addEventListener("toggle", focusScrolling, true);
 addEventListener("resize", focusScrolling);
 // A link into an aside opens it; on paper all of them are open (asides.py folds them).
 function openAside() {
+  if (location.hash === "") return; // Firefox warns of an element without a name
   const at = document.getElementById(location.hash.slice(1));
   const aside = at?.closest("section.aside")?.querySelector(":scope > details");
   if (!aside || aside.open) return;
