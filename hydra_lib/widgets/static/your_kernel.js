@@ -46,12 +46,14 @@ function pastBrackets(code, at) {
 const plain = (index, called) => index.replace(/\b[iu]32\b|[()\s]|\.xy\b/g, "")
   .replace(/(?<!\.)\b\w+/g, (word) => called.get(word) ?? word);
 
-/** What each `let` names, if nothing else has that name: after let i = at.y; i is at.y. */
+const ASSIGNED = String.raw`(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--`;
+
+/** What a name stands for that is given once and for all: after let i = at.y; i is at.y. */
 function otherNames(code) {
   const called = new Map();
-  for (const [, name, what] of code.matchAll(/\blet\s+(\w+)[^=;]*=([^;]+);/g)) {
-    const once = [...code.matchAll(new RegExp(`\\b(?:let|var|const)\\s+${name}\\b`, "g"))].length === 1;
-    if (once) called.set(name, plain(what, called));
+  for (const [, name, what] of code.matchAll(/\b(?:let|var)\s+(\w+)[^=;]*=([^;]+);/g)) {
+    const given = String.raw`\b(?:let|var|const)\s+${name}\b|\b${name}(?:\.\w+|\[\w+\])?\s*(?:${ASSIGNED})`;
+    if (code.match(new RegExp(given, "g")).length === 1) called.set(name, plain(what, called));
   }
   return called;
 }
