@@ -51,6 +51,9 @@ def test_no_code_is_cut_on_a_desktop(page):
     listings = page.locator(".bd-article pre:visible")
     cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)"
     assert listings.evaluate_all(cut) == []
+    printed = "\n".join(page.locator(".bd-article .output.stream pre").all_text_contents())
+    columns = re.compile(r"\S {2,}\S.* {2,}\S")  # a sentence may break into lines, a table may not
+    assert [line for line in printed.split("\n") if len(line) > 83 and columns.search(line)] == []
 
 
 def test_hints_and_solutions_are_closed_until_they_are_asked_for(page):
