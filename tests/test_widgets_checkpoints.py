@@ -164,6 +164,8 @@ def test_a_finger_pulls_the_line(widget_page):
 def test_heads_and_symbols_by_pointer_and_keyboard(widget_page):
     page = widget_page(CheckpointsWidget(step=700))
     tiles, symbols = page.locator(".hydra-head"), page.locator(".hydra-symbols button")
+    tiles.nth(2).click()  # of the other layer, and the same head
+    expect_view(page, 700, 0, 2)
     tiles.nth(4).click()
     expect_view(page, 700, 0, 4)
     press(page, "ArrowRight")
@@ -171,9 +173,10 @@ def test_heads_and_symbols_by_pointer_and_keyboard(widget_page):
     symbols.nth(7).hover()
     expect_view(page, 700, 0, 5, 7)
     symbols.nth(9).click()
-    page.mouse.move(0, 0)
     expect_view(page, 700, 0, 5, 9)
-    press(page, "ArrowLeft")
+    press(page, "ArrowLeft")  # the pointer still lies where it was
+    expect_view(page, 700, 0, 5, 8)
+    page.mouse.move(0, 0)
     expect_view(page, 700, 0, 5, 8)
     page.wait_for_url("**#checkpoints.head=5&checkpoints.layer=0&checkpoints.position=8")
 

@@ -140,6 +140,8 @@ def test_melting_points_are_where_the_library_s_heat_capacity_peaks():
         [3, -0.8, 2.2, 0, -1],  # two peaks, and a valley not 4 % from one
         [0, -0.002, -10],
         [0, -400],
+        [0, -0.0264],  # a peak two and a half steps from either end of the slider
+        [0, -218],
         [0, 0, 0],
         [5],
         ["-inf", 1, 0],
@@ -151,7 +153,7 @@ def test_melting_points_are_where_the_library_s_heat_capacity_peaks():
         C = boltzmann.heat_capacity(torch.tensor(extended(case), dtype=torch.float64), tau)
         inner = (C[1:-1] > C[:-2]) & (C[1:-1] >= C[2:]) & (C[1:-1] > 1e-6)
         assert points == pytest.approx(tau[1:-1, 0][inner].tolist(), rel=5e-4)
-    assert [len(points) for points in got] == [1, 1, 1, 2, 2, 1, 0, 0, 0, 1]
+    assert [len(points) for points in got] == [1, 1, 1, 2, 2, 1, 0, 1, 1, 0, 0, 1]
     # The first peak of [0, −0.002, −10] lies below the slider, that of [0, −400] above it; two
     # levels scale with their gap.
     assert got[1][0] == pytest.approx(2 * got[0][0])

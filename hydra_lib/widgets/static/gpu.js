@@ -28,7 +28,7 @@ export function withoutGpu(secure) {
 }
 
 /** Ask for a device with all that the adapter grants. */
-export async function openGpu(gpu, secure = true) {
+export async function openGpu(gpu, secure) {
   if (!gpu) throw new GpuError(withoutGpu(secure));
   const soon = (promise) => patiently({ lost: new Promise(() => {}) }, promise);
   const adapter = await soon(gpu.requestAdapter());

@@ -242,9 +242,8 @@ const paint = (element, colour) => element.style.setProperty("--paint", css(colo
 const signed = (x) => (Math.abs(x) < 5e-4 ? "≈ 0" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`);
 
 function valid(trait, value, initial) {
-  if (!withinLimits(trait, value, initial)) return false;
-  if (trait === "scores") return value.length === initial.words.length;
-  return trait !== "target" || initial.targets.includes(value);
+  return withinLimits(trait, value, initial)
+    && (trait !== "scores" || value.length === initial.words.length);
 }
 
 export default { render, valid };
