@@ -91,6 +91,8 @@ def test_page_fits_a_phone(page):
     # In the letters of the book, which are wider than those of a page without its theme.
     cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"
     assert page.locator(".hydra-panels, .hydra-product, .hydra-boards").evaluate_all(cut) == []
+    printed = page.locator(".bd-article .output.stream pre:visible").evaluate_all(cut)
+    assert [text for text in printed if not re.search(r"\S {2,}\S", text)] == []  # no columns
     letters = {"fontSizes": {"standard": 24, "fixed": 20}}
     page.context.new_cdp_session(page).send("Page.setFontSizes", letters)
     assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "24px"

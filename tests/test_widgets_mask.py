@@ -248,7 +248,7 @@ def test_a_stroke_paints_what_its_first_cell_becomes(widget_page):
     for place in ((0, 2), (0, 3), (1, 3), (1, 2)):
         mask[place] = True
     expect_mask(page, mask)
-    stroke((4, 0), (4, 4))  # too quick for an event in every cell
+    stroke((4, 0), (4, 4), (2, 4))  # too quick for an event in every cell, and round a corner
     mask[4] = False
     expect_mask(page, mask)
     stroke((4, 4), (4, 0))
