@@ -184,6 +184,8 @@ def test_places_agree_with_the_library():
             assert result == pytest.approx(expected, rel=1e-9)
     assert len(bounds) == 1200
     assert min(map(bounds.count, ("memory", "compute"))) > 100
+    ridge = "m.place({ peak: 6, bandwidth: 2 }, 3, c, 1).bound"  # both take half a second
+    assert json.loads(in_javascript("records.js", ridge, [1, 1.01])) == ["compute", "memory"]
 
 
 def test_provenance_agrees_with_the_library():

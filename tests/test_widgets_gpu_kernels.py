@@ -5,6 +5,7 @@ Never a time: SwiftShader is a processor.
 
 import json
 import math
+import re
 
 import pytest
 import torch
@@ -51,6 +52,45 @@ def compute(gpu_chromium):
     yield lambda asked: page.evaluate(COMPUTE, [*modules, asked])
     page.close()
     assert said == []
+
+
+BYTES = {"f32": 4, "vec2f": 8, "vec4f": 16}
+
+
+def size_of(kind, sizes):
+    """The bytes of a type of WGSL, of arrays and numbers."""
+    if whole := re.fullmatch(r"array<(.*), ([\w* ]+)>", kind):
+        sides = [int(sizes.get(side, side)) for side in whole[2].split(" * ")]
+        return math.prod(sides) * size_of(whole[1], sizes)
+    return sizes.get(kind) or BYTES[kind]
+
+
+def test_the_memory_that_a_plan_asks_for_is_what_its_kernels_declare():
+    size = {"M": 16, "N": 16, "K": 16, "B": 1, "h": 1, "Tq": 16, "Tk": 16, "D": 24}
+    asked = [["matmulPlan", name, "float32"] for name in names("MATMUL")]
+    asked += [["attentionPlan", name, "float32"] for name in names("ATTENTION")]
+    asked.append(["attentionPlan", names("ATTENTION")[1], "float16"])
+    plans = json.loads(
+        in_javascript(
+            "kernels.js",
+            f"(({{shared, steps}}) => [shared, steps.map(({{text}}) => text)])"
+            f"(m[c[0]](c[1], {json.dumps(size)}, c[2]))",
+            asked,
+        )
+    )
+    for (*_, dtype), (shared, texts) in zip(asked, plans, strict=True):
+        sizes = {"D": 24, "real": 4 if dtype == "float32" else 2}
+        declared = [
+            sum(size_of(kind, sizes) for kind in re.findall(r"<workgroup> \w+: ([^;]+);", text))
+            for text in texts
+        ]
+        assert max(declared) == shared
+
+
+def test_inputs_of_another_size_are_refused_before_a_buffer_is_made():
+    prepare = "m.prepare({}, { inputs: ['a'], buffers: { a: 3 } }, { a: c })"
+    said = in_javascript("gpu.js", f"{prepare}.catch((error) => error.message)", [[1, 2]])
+    assert json.loads(said) == ["a must have 3 numbers, got 2"]
 
 
 def names(kind):

@@ -142,6 +142,10 @@ async function pipelineOf(gpu, step) {
 
 /** A plan on the device: buffers filled with `inputs` (an array for each), kernels compiled. */
 export async function prepare(gpu, plan, inputs) {
+  for (const name of plan.inputs) {
+    const [count, found] = [plan.buffers[name], inputs[name].length];
+    if (found !== count) throw new Error(`${name} must have ${count} numbers, got ${found}`);
+  }
   const why = refusal(gpu, plan);
   if (why) throw new GpuError(`Left out: ${why}.`);
   const { device } = gpu;

@@ -43,7 +43,7 @@ export async function callsFor(seconds, floor, most = 2 ** 14) {
     const took = await seconds(calls);
     if (took >= floor || calls >= most) return calls;
     const factor = took > 0 ? Math.min(16, (1.3 * floor) / took) : 16;
-    calls = Math.min(most, Math.max(calls + 1, Math.ceil(calls * factor)));
+    calls = Math.min(most, Math.ceil(calls * factor));
   }
 }
 
