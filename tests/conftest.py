@@ -363,6 +363,11 @@ def written(x):
     return f"{float(f'{x:.4g}') + 0.0:g}".replace("-", "−")
 
 
+def brief(x):
+    """The same with three digits, as ``brief`` of ``ui.js`` writes it."""
+    return written(float(f"{x:.3g}"))
+
+
 def heat(weight):
     """The background of a weight, as a style."""
     return re.compile(rf"^--heat: ?{re.escape(f'{100 * weight:.1f}')}%;?$")

@@ -12,6 +12,7 @@ from hydra_lib import entropy, probabilities
 from hydra_lib.widgets import FreezingWidget, ScalingWidget
 from hydra_lib.widgets._base import SettingError
 from tests.conftest import (
+    brief,
     drag,
     drawn,
     expect_refused,
@@ -20,7 +21,6 @@ from tests.conftest import (
     middle,
     press,
     swipe,
-    written,
 )
 
 browser = pytest.mark.browser
@@ -79,10 +79,6 @@ def row(n, d_k, seed=0):
     (scores,) = json.loads(in_javascript("scaling.js", "m.unrelated(...c)", [[n, seed]]))
     scores = d_k**0.5 * torch.tensor(scores, dtype=torch.float64)
     return probabilities(scores), entropy(scores).exp().item()
-
-
-def brief(x):
-    return written(float(f"{x:.3g}"))
 
 
 def expect_row(page, d_k, n, seed=0):

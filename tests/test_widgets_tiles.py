@@ -11,7 +11,15 @@ from playwright.sync_api import expect
 from hydra_lib import scaled_dot_product_attention, sentence, trace
 from hydra_lib.widgets import TilesWidget
 from hydra_lib.widgets._base import SettingError
-from tests.conftest import drawn, expect_refused, extended, follow, in_javascript, press
+from tests.conftest import (
+    brief,
+    drawn,
+    expect_refused,
+    extended,
+    follow,
+    in_javascript,
+    press,
+)
 
 browser = pytest.mark.browser
 
@@ -94,6 +102,34 @@ def test_the_last_tile_leaves_the_output(widget_page, block):
     assert found[7:9] == [f"{last.max():.1f}", f"{total:.2f}"]
     button.click()
     expect(page.get_by_label("Tiles done")).to_have_value("0")
+
+
+@browser
+@pytest.mark.parametrize("block", [1, 2, 3])
+def test_what_a_tile_did_to_its_last_row_is_told(widget_page, block):
+    page = widget_page(TilesWidget(block=block, step=0))
+    [tiles] = json.loads(in_javascript("tiles.js", "m.tilesOf(7, c)", [block]))
+    scores = trace(sentence.QUERIES, sentence.KEYS, sentence.VALUES).scaled.double()
+    parts = set()
+    for step, tile in enumerate(tiles, 1):
+        page.get_by_role("button", name="next tile").click()
+        i, first = tile["rows"][-1], tile["columns"][0]
+        new = scores[i, : min(i, tile["columns"][-1]) + 1]
+        top, rise = new.max(), (scores[i, :first].max() - new.max()).exp() if first else None
+        if first == 0:
+            part = "its first tile"
+        elif rise >= 1:
+            part = "the maximum stayed, so nothing is rescaled"
+        else:
+            part = f"the maximum rose to {top:.1f}, so the older l and o are multiplied by "
+            part += brief(rise.item())
+        parts.add(part[:20])
+        told = f"{sentence.WORDS[i]}: {part}. Its mixture is o / l with l = "
+        expect(page.locator(".hydra-summary")).to_contain_text(
+            f"{told}{brief((new - top).exp().sum().item())}. "
+        )
+        assert page.get_by_label("Tiles done").input_value() == str(step)
+    assert len(parts) > 1
 
 
 @browser
