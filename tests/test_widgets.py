@@ -320,7 +320,7 @@ def test_numbers_as_text():
     assert noise != 0
     got = json.loads(in_javascript("ui.js", "m.brief(m.tidy(c))", [noise, 1e-8, -2.5]))
     assert got == ["0", "1.00e−8", "−2.5"]
-    texts = ["1,000", " 12,345,678 ", "1,000.5", "0,125", "1,00", "1,0000", ",5", "x"]
+    texts = ["1,000", " 12,345,678 ", "1,000.5", "0,125", "1,00", "1,0000", "1234,567", ",5", "x"]
     got = json.loads(in_javascript("ui.js", "m.ungrouped(c)", texts))
     assert got == ["1000", " 12345678 ", "1000.5", *texts[3:]]
 

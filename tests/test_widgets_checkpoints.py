@@ -210,7 +210,7 @@ def test_where_motion_is_welcome_every_checkpoint_is_seen(widget_page):
     stopped = int(page.get_by_role("slider", name="Steps").input_value())
     page.wait_for_timeout(500)  # nothing is to happen
     expect_view(page, stopped, 0, 1)
-    play.click()
+    assert play.evaluate("one => (one.click(), one.textContent)") == "stop"  # at once
     page.get_by_role("slider", name="Steps").fill("100")  # who pulls it has it
     expect(play).to_have_count(1)
     page.wait_for_timeout(500)
