@@ -228,6 +228,7 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
     seen = page.evaluate("seen")
     assert len(seen) >= 10  # a frame may be lost
     assert seen == sorted(seen)
+    assert 1 in {after - before for before, after in itertools.pairwise(seen)}
     again.click()
     page.wait_for_function("seen.at(-1) > 5 && seen.at(-1) < 90")
     assert 0 in page.evaluate("seen")
