@@ -11,8 +11,6 @@ import { checkbox, columnHeads, el, field, follow, heat, say, table, update } fr
 
 const ASKED = { induction: "a word seen before", bracket: "a closing bracket", entity: "a star" };
 const ON = -1; // no head is off
-/** Every document starts with ^; whoever leaves it out means it. */
-const meant = (text) => (text.startsWith("^") || text === "" ? text : `^${text}`);
 
 function render({ model, el: root }) {
   const learned = readModel(model.get("weights"));
@@ -41,17 +39,21 @@ function render({ model, el: root }) {
   const asked = asking((job) => choose(nextOf(job)));
   const strip = symbolStrip({ choose, point });
   const typed = field("Type your own", (text) => {
-    const { legal, problem } = examine(meant(text));
+    const { legal, problem } = examine(text);
     // What is under way is looked at from the symbol before the cursor.
-    const before = meant(text).length - text.length + typed.input.selectionStart - 1;
+    const before = typed.input.selectionStart - 1;
     if (legal.length > 1) show(legal, Math.max(0, Math.min(legal.length - 1, before)));
-    const silent = !text.startsWith("^") && problem.startsWith("text must have") && text ? ", with the ^ in front" : "";
-    if (problem) throw new Error(problem + silent);
+    if (problem) throw new Error(problem);
   }, () => {});
   for (const [name, value] of Object.entries({ spellcheck: false, autocapitalize: "off", autocomplete: "off" })) {
     typed.input.setAttribute(name, value);
   }
-  typed.input.addEventListener("input", () => typed.input.dispatchEvent(new Event("change")));
+  typed.input.addEventListener("input", () => {
+    // Every document starts with ^; whoever leaves it out means it, and goes on writing where the cursor is.
+    const { value } = typed.input;
+    if (value && !value.startsWith("^")) typed.input.setRangeText("^", 0, 0, "preserve");
+    typed.input.dispatchEvent(new Event("change"));
+  });
   typed.root.classList.add("hydra-document");
   const another = el("button", {
     type: "button",
@@ -91,7 +93,7 @@ function render({ model, el: root }) {
     const ids = [...text].map((symbol) => SYMBOLS.indexOf(symbol));
     current = { text, ids, notes: annotate(text), whole: forward(learned, ids), without: new Map() };
     // What is refused stays, with the reason beside it, as long as what came before it is shown.
-    const { legal, problem } = examine(meant(typed.input.value));
+    const { legal, problem } = examine(typed.input.value);
     if (legal !== text || !problem) typed.set(text);
     strip.prepare(text);
   };
