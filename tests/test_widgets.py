@@ -669,6 +669,52 @@ def test_what_a_widget_says_and_draws(shown):
     assert not new, f"stored, read them: {', '.join(map(str, new))}"
 
 
+# Words that lie on other words, on a drawing or on a control, or beside the widget.
+LYING = """(root) => {
+    const boxes = [], edge = root.getBoundingClientRect();
+    const add = (told, of, box) => {
+        const all = { left: box.left, right: box.right, top: box.top, bottom: box.bottom };
+        for (let e = of; e !== root; e = e.parentElement) { // what is scrolled away lies on nothing
+            if (getComputedStyle(e).overflowX === "visible") continue;
+            const room = e.getBoundingClientRect();
+            all.left = Math.max(all.left, room.left);
+            all.right = Math.min(all.right, room.right);
+        }
+        if (all.right - all.left > 3) boxes.push({ told, of, ...all });
+    };
+    const seen = (one) => one.checkVisibility({ visibilityProperty: true })
+        && !one.closest(".hydra-sticky");
+    const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const { currentNode: text, currentNode: { parentElement: of, data } } = texts;
+        if (!data.trim() || of.closest("svg, select, textarea") || !seen(of)) continue;
+        const range = new Range();
+        range.selectNodeContents(text);
+        for (const box of range.getClientRects()) add(data, of, box);
+    }
+    for (const one of root.querySelectorAll("svg, input:not([type=radio]), select"))
+        if (seen(one) && getComputedStyle(one).position !== "absolute")
+            add(`<${one.localName}>`, one, one.getBoundingClientRect());
+    const apart = (a, b) => a.of.contains(b.of) || b.of.contains(a.of)
+        || Math.min(a.right, b.right) - Math.max(a.left, b.left) < 3
+        || Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) < 5;
+    return boxes.flatMap((a, n) => [
+        ...a.left < edge.left - 1 || a.right > edge.right + 1 ? [`${a.told} leaves`] : [],
+        ...boxes.slice(n + 1).filter((b) => !apart(a, b)).map((b) => `${a.told} on ${b.told}`),
+    ]);
+}"""
+
+
+@browser
+def test_in_a_part_of_a_wide_window_nothing_lies_on_anything(shown):
+    """As in JupyterLab, where a notebook may stand beside something else."""
+    for one in shown[1].all():
+        for width in ("640px", "520px", "400px", "330px"):
+            one.evaluate("(root, width) => { root.style.width = width; }", width)
+            assert one.evaluate(LYING) == [], width
+        one.evaluate("(root) => { root.style.width = ''; }")
+
+
 # --- the page's host ------------------------------------------------------------------------------
 
 
