@@ -60,6 +60,9 @@ def test_its_own_place_an_invocation_reads_without_waiting():
         ("let me = at;", "[me.y][me.x]", "[me.x][me.y]"),
         ("let me = at.xy;\nlet mine = me.y;", "[mine][ me.x ]", "[mine][mine]"),
         ("let i = i32(at.y);\nlet j = (at.x);", "[u32(i)][j]", "[u32(j)][j]"),
+        ("let me = vec2(at.x, at.y);", "[me.y][me.x]", "[me.x][me.y]"),
+        ("let j = at.x;\nlet me = vec2<u32>(j, at.y);", "[me.y][j]", "[me.y][me.y]"),
+        ("let me = vec2u(at.y, at.x);", "[at.y][at.x]", "[me.y][me.x]"),
         ("var i : u32 = at.y;\nlet same = i == at.x;", "[i][at.x]", "[at.x][i]"),
     ],
 )

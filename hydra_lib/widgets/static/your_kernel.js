@@ -43,8 +43,8 @@ function pastBrackets(code, at) {
 }
 
 /** An index with its names put in, without casts, brackets around it, and blanks. */
-const plain = (index, called) => index.replace(/\b[iu]32\b|[()\s]|\.xy\b/g, "")
-  .replace(/(?<!\.)\b\w+/g, (word) => called.get(word) ?? word);
+const plain = (index, called) => index.replace(/(?<!\.)\b\w+/g, (word) => called.get(word) ?? word)
+  .replace(/\b[iu]32\b|[()\s]|\.xy\b/g, "").replace(/\bvec2([iu]|<>)?at\.x,at\.y/g, "at");
 
 const ASSIGNED = String.raw`(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--`;
 
