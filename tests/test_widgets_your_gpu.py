@@ -235,6 +235,7 @@ def test_names_of_browsers():
     agents = {
         f"{tail} Chrome/131.0.0.0 Safari/537.36": "Chromium 131.0.0.0",
         f"{tail} Chrome/131.0.0.0 Safari/537.36 Edg/131.0": "Edge 131.0",
+        f"{tail} Chrome/131.0.0.0 Safari/537.36 OPR/117.0": "Opera 117.0",
         "Gecko/20100101 Firefox/142.0": "Firefox 142.0",
         "AppleWebKit/605.1 Version/26.0 Safari/605.1": "Safari 26.0",
         "Lynx": "unknown",
