@@ -12,6 +12,7 @@ import copy
 import torch
 import torch.nn.functional as F
 from torch import nn
+from unhindered import unhindered
 
 from hydra_lib.heads import (
     ANDREA_12M,
@@ -265,6 +266,7 @@ def recurrent():
 
 
 def main():
+    unhindered()
     torch.set_num_threads(1)
     keep_memory()
     record = {

@@ -13,6 +13,7 @@ import time
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from unhindered import unhindered
 
 from hydra_lib.attention import scaled_dot_product_attention
 from hydra_lib.heads import HeadConfig
@@ -145,6 +146,7 @@ def like_torch(mesh):
 
 
 def main():
+    unhindered()
     torch.set_num_threads(1)
     load = os.getloadavg()[0]  # of the minute before: whoever else was at work
     agrees = run(like_torch, 2, timeout=300)

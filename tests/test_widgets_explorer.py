@@ -477,7 +477,7 @@ def cells(page, i):
 
 
 SECOND = (
-    "second: 2.00 ms, 4.50 × as fast as first (paired, ± 2.1 %), < 0.01 % of the roof, bound by "
+    "second: 2.00 ms, 4.50 × as fast as first (paired, ± 2.1 %), < 0.01 % of the roof, set by "
     "compute. At the roof it would take 26.6 ns. Right to 0.00310, compared with float64 before "
     "it was timed. Most memory held beside the inputs: 12.3 MB."
 )
@@ -523,7 +523,7 @@ def test_one_record(widget_page):
     )
     assert kernels(page) == ["third", "second", "first"]
     expect(page.locator("thead th")).to_have_text(
-        ["kernel", "time p20–p80", "MFLOP/s GB/s", "ratio how", "of roof bound"]
+        ["kernel", "time p20–p80", "MFLOP/s GB/s", "ratio how", "of roof set by"]
     )
     expect(cells(page, 1)).to_have_text(
         ["2.00 ms 1.90–2.20", "133 0.00819", "4.50 paired", "< 0.01 % compute"]

@@ -126,5 +126,10 @@ def threads(device: str = "cpu", n: int = 1024, budget: int | float = 0.5) -> Mi
     finally:
         torch.set_num_threads(before)
     return Mistake(
-        "threads", "all threads", "one thread", found[0], found[1], more={"threads": everyone}
+        "threads",
+        f"all threads ({everyone})",
+        "one thread",
+        found[0],
+        found[1],
+        more={"threads": everyone},
     )

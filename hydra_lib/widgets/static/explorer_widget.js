@@ -131,7 +131,7 @@ function listRows(place, shown, pick) {
   const size = ["B", "h", "d_model", "m", "k", "n", "T", "head_dim"]
     .filter((key) => taken[key] !== null).map((key) => `${key} = ${taken[key]}`);
   const roofs = lines.map((one) => placeOf(record, one)); // none where no ceiling was measured
-  const heads = [["time", "p20–p80"], [speed, "GB/s"], ["ratio", "how"], ["of roof", "bound"]]
+  const heads = [["time", "p20–p80"], [speed, "GB/s"], ["ratio", "how"], ["of roof", "set by"]]
     .slice(0, roofs.some(Boolean) ? 4 : 3);
   const grid = table("", lines.length, heads.length, (i) => buttons[i]);
   columnHeads(grid, "kernel", heads.map(() => ""));

@@ -175,7 +175,7 @@ export function sentence({ record, rows, taken }, row) {
   if (ratio?.how === "itself") parts.push("the reference");
   else if (ratio) parts.push(`${three(ratio.value)} × as fast as ${taken.reference} (${how}${within})`);
   else parts.push(`not compared with ${taken.reference}`);
-  if (found) parts.push(`${percent(found.share)} of the roof, bound by ${found.bound}`);
+  if (found) parts.push(`${percent(found.share)} of the roof, set by ${found.bound}`);
   const more = [];
   if (found) more.push(`At the roof it would take ${timeText(found.leastSeconds)}.`);
   if (Number.isFinite(row.levels)) more.push(`Levels of recursion: ${row.levels}.`);
