@@ -236,6 +236,10 @@ CHAPTER_02 = {
             (4, "share"),
             (57, "per cent"),
             (57.14, "per cent"),
+            (57.1, "per cent"),
+            (4 / 6, "four of six"),
+            (3 / 6, "three of six"),
+            (3 / 5, "three of five"),
             (float("nan"), "nan"),
             (0.58, "0.58 is not right"),
         ],
@@ -455,11 +459,18 @@ CHAPTER_03 = {
             lambda s, p: np.ptp(s.numpy()) / np.ptp(np.log(p.numpy())),
             lambda s, p: s.std() / p.log().std(),
             lambda s, p: s.var() / ((s - s.mean()) @ p.log() / (len(s) - 1)),
+            lambda s, p: (np.max(s) - np.min(s)) / np.log(np.max(p) / np.min(p)).astype(float),
         ],
         [
             (lambda s, p: (s[0] - s[1]) / (p[0] / p[1]).log(), ("[2.0, 2.0, 0.0]", "same score")),
             (lambda s, p: (s[0] - s[-1]) / (p[0] / p[-1]).log(), "[1.0, 2.0, 1.0]"),
             (lambda s, p: (s[1] - s[2]).item() / math.log(p[1] / p[2]), "[0.0, 2.0, 2.0]"),
+            (
+                lambda s, p: (
+                    (s[0] - s[1 + int(s[0] == s[1])]) / (p[0] / p[1 + int(s[0] == s[1])]).log()
+                ),
+                "[1.0, 1.0, 1.0, 2.0]",
+            ),
             (lambda s, p: (s.max() - s.min()) / (p[0] / p[-1]).log(), "first and last"),
             (lambda s, p: (s[0] - s[-1]) / (p.max() / p.min()).log(), "first and last"),
             (lambda s, p: (p[0] / p[2]).log() / (s[0] - s[2]), "upside down"),
@@ -740,6 +751,10 @@ CHAPTER_05 = {
             (lambda q, k, v: soft(q @ k.T / 1e-3) @ v, ("close", "limit")),
             (lambda q, k, v: soft(s_of(q, k)) @ v, ("soft", "√d_k")),
             (lambda q, k, v: hydra.scaled_dot_product_attention(q, k, v, temperature=1), "soft"),
+            (
+                lambda q, k, v: hydra.scaled_dot_product_attention(q, k, v, temperature=1e-20),
+                ("entry", "close"),
+            ),
             (lambda q, k, v: v[(q @ k.T).argmax(0)], "axis"),
             (lambda q, k, v: v[(q @ k.T).argmin(-1)], ("worst", "lowest")),
             (lambda q, k, v: (q @ k.T).argmax(-1), "value"),
@@ -1012,6 +1027,20 @@ CHAPTER_06 = {
             ),
         ],
         [
+            (
+                lambda q, k, v, n: hydra.scaled_dot_product_attention(
+                    q, k, v, (arange(n.max()) < n[:, None])[:, None, None]
+                ),
+                "must broadcast",
+            ),
+            (
+                lambda q, k, v, n: (
+                    (w := scores(q, k).div(7**0.5).exp() * lengths_mask(q, n)[:, None, None])
+                    / w.sum(-1, keepdim=True)
+                    @ v
+                ),
+                "put −∞ in their place first",
+            ),
             (
                 lambda q, k, v, n: (
                     padded_by_sdpa(q, k, v, n) * lengths_mask(q, n)[:, None, :, None]
@@ -1677,7 +1706,11 @@ CHAPTER_09 = {
         ],
     ),
     "strassen.peel": (
-        [peel, peel_in_blocks, peel_with_outer, peel_numpy, lambda a, b: peel(a, b).tolist()],
+        [
+            *(peel, peel_in_blocks, peel_with_outer, peel_numpy),
+            lambda a, b: peel(a, b).tolist(),
+            lambda a, b: tensor(peel_numpy(a[:], b[:])),
+        ],
         [
             (peel_without_the_last_terms, "last column of a"),
             (peel_even_only, "last row"),
@@ -2143,6 +2176,10 @@ CHAPTER_11 = {
         ],
         [
             (lambda i, j, m, n, T: hydra.causal_mask(max(m, n))[:m, :n], "own"),
+            (
+                lambda i, j, m, n, T: tile_mask(i, j, m, n, T) & (i >= j),
+                "first_row = 2, first_column = 4",
+            ),
             (lambda i, j, m, n, T: arange(n) <= arange(m)[:, None], "own"),
             (tile(own, own, lambda r, c, T, _: (c <= r) & (c < T)), "own"),
             (tile(first, second, lambda r, c, T, _: c <= r), "padding"),
@@ -2407,6 +2444,7 @@ CHAPTER_12 = {
         [LINK, 68.36, tensor(LINK), 68.4, [LINK], np.float64(LINK)],
         [
             (68.36e9, "GB"),
+            (6.84e10, "GB"),
             (LINK / 2, "half"),
             (LINK / 7, "one eighth"),
             (LINK * 8 / 7, "P − 1"),

@@ -166,6 +166,10 @@ def refusal(text):
         ("2e+1", 20),
         ("3 * 2e1", 60),
         ("2 * 5.033e+07", 100660000),
+        ("3 x 1536 X 64", 294912),
+        ("4x2∙3", 24),
+        ("exp(0) x 7⁻¹ · 7¹⁰", 40353607),
+        ("2 / np.log(math.e) + torch.exp(0)", 3),
     ],
 )
 def test_what_can_be_typed(text, value):
@@ -184,6 +188,10 @@ def test_what_can_be_typed(text, value):
         "1234 567",
         "0.57 143",
         "7⁴ 643",
+        "7⁴64³",
+        "x",
+        ",",
+        "_",
         "(2",
         "2)",
         "2 +",
@@ -214,6 +222,22 @@ def test_what_is_no_number_is_said(text):
 )
 def test_what_could_be_a_power_of_ten_or_e_is_said(text, read, or_so):
     assert arithmetic([text]) == [f"{read} can be read in two ways: write {or_so}"]
+
+
+def test_a_comma_in_the_place_of_a_point_is_said():
+    """Where that would be right, and nothing else: the answer is not judged."""
+    facts = json.loads(answers.written(ASKED["scaling.lead_for_half"].facts))
+    tried = f"""(() => {{
+        try {{ return m.answers.answered({json.dumps(facts)}, [c]).right; }}
+        catch (e) {{ return e.message; }}
+    }})()"""
+    cases = ["8,318", "-(−8,318)", "8.318", "9,318", "4,095", "8,3180", "1,008,318"]
+    said = json.loads(in_node(SOURCE + "export { answers };", tried, cases))
+    comma = "a comma groups thousands here: write "
+    assert said[:2] == [f"{comma}8.318", f"{comma}-(−8.318)"]
+    assert said[2:5] == [True, False, False]
+    assert said[5] == refusal("8,3180")
+    assert said[6] is False
 
 
 # --- in the built page --------------------------------------------------------------------------

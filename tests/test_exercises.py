@@ -232,6 +232,11 @@ def crashes_in_torch(x):
     return x @ torch.ones(9)
 
 
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return x @ torch.ones(9)
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -239,6 +244,7 @@ def crashes_in_torch(x):
         (functools.lru_cache(crashes_in_a_helper), "return x / (len(x) - len(x))"),
         (Crashes(), "return x / (len(x) - len(x))"),
         (crashes_in_torch, "return x @ torch.ones(9)"),
+        (Layer(), "return x @ torch.ones(9)"),
     ],
 )
 def test_a_crash_is_found_in_what_is_wrapped(answer, words):
@@ -293,6 +299,11 @@ def test_what_any_function_is_told(answer, said):
         (7, "seven"),
         (5, "5 is not right"),
         ([6, 6], "expected shape (), got (2,)"),
+        ([6, None], "expected numbers, got None: did you forget return?"),
+        (
+            torch.ones(2).median(dim=0),
+            "expected numbers, got values and their indices: take .values",
+        ),
         (float("nan"), "nan is not right"),
     ],
 )

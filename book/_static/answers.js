@@ -9,8 +9,9 @@ const answers = (() => {
 
   /** A number, or sums, products, powers, roots and brackets of numbers: 0.8, 4/5, 7^4 · 64^3, 2/ln(10). */
   function typed(text) {
-    const plain = text.replace(/[−–‐‑]/g, "-").replace(/[×·⋅]/g, "*").replace(/[÷⁄∕]/g, "/").replace(/∞/g, "inf")
-      .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (digits) => `^${[...digits].map((one) => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(one)).join("")}`)
+    const plain = text.replace(/[−–‐‑]/g, "-").replace(/[×·⋅∙•∗]|(?<![a-z])x(?![a-z])/gi, "*").replace(/[÷⁄∕]/g, "/").replace(/∞/g, "inf")
+      .replace(/[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (raised) => `^(${[...raised].map((one) => "0123456789-"["⁰¹²³⁴⁵⁶⁷⁸⁹⁻".indexOf(one)]).join("")})`)
+      .replace(/\b(?:math|np|numpy|torch)\.(?=[a-z])/gi, "")
       .replace(/[½⅓¼⅕⅛]/g, (part) => `(1/${{ "½": 2, "⅓": 3, "¼": 4, "⅕": 5, "⅛": 8 }[part]})`)
       .replace(/(?<![\d.,_^])[1-9]\d{0,2}(?:\s\d{3})+(?!\d)/g, (grouped) => grouped.replace(/\s/g, ""));
     const tokens = plain.match(TOKEN) ?? [];
@@ -47,7 +48,7 @@ const answers = (() => {
       if (Object.hasOwn(CONSTANTS, token)) return CONSTANTS[token];
       if (Object.hasOwn(FUNCTIONS, token)) // ln 10^2 could be two numbers
         return token === "√" || tokens[0] === "(" ? FUNCTIONS[token](atom()) : refuse();
-      const x = Number(token.replace(/[,_]/g, ""));
+      const x = /\d/.test(token) ? Number(token.replace(/[,_]/g, "")) : NaN;
       return Number.isNaN(x) ? refuse() : x;
     }
     const x = sum();
@@ -100,15 +101,27 @@ const answers = (() => {
     const { tolerance, within } = facts;
     const wrong = difference(got, expected, tolerance);
     if (wrong === null) return { right: true, says: "Right." };
-    // No number but a small one is near to a small one.
-    const near = (m) => within && Math.min(within, 0.02 * Math.max(...m.map(Math.abs)));
-    const alike = (m) => difference(got, m, near(m)) === null;
-    const known = facts.mistakes.find(([m]) => alike(m.map(Number)));
-    if (known) return { right: false, says: known[1] };
+    // No number but a small one is near to a small one, and to one larger than what is right, the same share of it.
+    const size = (all) => Math.max(...all.map(Math.abs));
+    const near = (m) => (within && Number.isFinite(size(m))
+      ? Math.min(within * Math.max(1, size(m) / size(expected)), 0.02 * size(m)) : within);
+    const apart = (m) => Math.max(...got.map((x, i) => (x === m[i] ? 0 : Math.abs(x - m[i]))));
+    const known = facts.mistakes.map(([m, says]) => ({ m: m.map(Number), says }))
+      .filter(({ m }) => difference(got, m, near(m)) === null).sort((a, b) => apart(a.m) - apart(b.m));
+    if (known.length) return { right: false, says: known[0].says };
     const close = within && difference(got, expected, 20 * within) === null;
     const fewer = rounded(got, expected, within ? 1 : 3) && (close || !within);
     return { right: false, says: fewer ? facts.digits : close ? facts.close : wrong };
   }
 
-  return { typed, judged };
+  /** A verdict on what was typed. */
+  function answered(facts, texts) {
+    const verdict = judged(facts, texts.map(typed));
+    const pointed = texts.map((text) => text.replace(/(?<![\d.,])(\d{1,3}),(\d{3})(?![\d,])/g, "$1.$2"));
+    if (!verdict.right && pointed.join() !== texts.join() && judged(facts, pointed.map(typed)).right)
+      throw new Error(`a comma groups thousands here: write ${pointed.join(" and ")}`);
+    return verdict;
+  }
+
+  return { typed, judged, answered };
 })();

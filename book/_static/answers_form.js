@@ -6,15 +6,13 @@ for (const form of document.querySelectorAll("form.answer")) {
   const exercise = form.closest(".exercise").id;
   const solution = document.querySelector(`.solution > .admonition-title a[href="#${exercise}"]`).closest(".solution");
 
-  const given = () => (facts.options
-    ? inputs.filter((input) => input.checked).map((input) => Number(input.value))
-    : inputs.map((input) => answers.typed(input.value)));
-
   function verdict() {
     if (!inputs.some((input) => input.checked || (input.type === "text" && input.value.trim())))
       return { right: null, says: "No answer yet." };
     try {
-      return answers.judged(facts, given());
+      return facts.options
+        ? answers.judged(facts, inputs.filter((input) => input.checked).map((input) => Number(input.value)))
+        : answers.answered(facts, inputs.map((input) => input.value));
     } catch (problem) {
       return { right: null, says: problem.message };
     }

@@ -116,7 +116,10 @@ def _best(q, k, dim: int = -1):
 
 
 @function(
-    [_qkv(2), _qkv(3), (1e-18 * _qkv(4)[0], *_qkv(4)[1:])],  # of the last, all scores lie close
+    [
+        *(_qkv(2), _qkv(3), (1e-18 * _qkv(4)[0], *_qkv(4)[1:])),
+        (1e-30 * _qkv(6)[0], *_qkv(6)[1:]),  # of the last two, all scores lie close
+    ],
     mistakes=[
         (_mixed(lambda q, v: 1e-6), "that is soft where two scores lie close: take the limit"),
         (_mixed(_root), "that is soft: the temperature is still √d_k"),

@@ -10,6 +10,7 @@ published page asks the same questions without a kernel, and judges by the same 
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -41,9 +42,13 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
             wrong = difference(got, expected, tolerance)
             if wrong is None:
                 return
+            near = {}
             for mistake, sentence in mistakes:
-                if alike(got, numbers(mistake), _near(numbers(mistake), within)):
-                    raise Wrong(sentence, wrong.expected)
+                m = numbers(mistake)
+                if alike(got, m, _near(m, expected, within)):
+                    near.setdefault(torch.where(got == m, 0, got - m).abs().max().item(), sentence)
+            if near:
+                raise Wrong(near[min(near)], wrong.expected)
             if within and alike(got, expected, 20 * within):
                 raise Wrong(DIGITS if rounded(got, expected, 1) else CLOSE, wrong.expected)
             if not within and rounded(got, expected, 3):
@@ -64,9 +69,13 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
     return decorate
 
 
-def _near(mistake: torch.Tensor, within: float | None) -> float | None:
-    """How near to a mistake is that mistake: no number but a small one is near to a small one."""
-    return within and min(within, 0.02 * mistake.abs().max().item())
+def _near(mistake: torch.Tensor, right: torch.Tensor, within: float | None) -> float | None:
+    """How near to a mistake is that mistake: no number but a small one is near to a small one, and
+    to one larger than what is right, the same share of it."""
+    size = mistake.abs().max().item()
+    if not within or not math.isfinite(size):
+        return within
+    return min(within * max(1, size / right.abs().max().item()), 0.02 * size)
 
 
 def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes: Sequence = ()):

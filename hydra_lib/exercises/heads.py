@@ -212,8 +212,9 @@ def with_output_projection(head_outputs, W_O):
 def _padded_cases() -> list[tuple]:
     generator = torch.Generator().manual_seed(11)
     cases = []
-    # With B = h = T every wrong alignment runs, and is wrong; the second case has it crash.
-    for B, h, T, lengths in ((3, 3, 3, [2, 3, 2]), (2, 3, 5, [2, 5])):
+    # With B = h = T every wrong alignment runs, and is wrong; the second case has it crash. In the
+    # third no text is as long as the tensor.
+    for B, h, T, lengths in ((3, 3, 3, [2, 3, 2]), (2, 3, 5, [2, 5]), (2, 3, 5, [2, 4])):
         q, k, v = torch.randn(3, B, h, T, 7, generator=generator, dtype=torch.float64)
         cases.append((q, k, v, torch.tensor(lengths)))
     # Real scores far below 0: what is filled in must lie below them still. Padded ones far above:
@@ -288,7 +289,7 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
             lambda q, k, v, n: (
                 _divided(torch.softmax(_scores(q, k), -1) * _real(q, n)[:, None, None]) @ v
             ),
-            "the padding had its share first: where that is all, nothing is left to divide by",
+            "NaN where padded scores are far above the real ones: put −∞ in their place first",
         ),
         (
             lambda q, k, v, n: torch.softmax(_scores(q, k), -1) * _real(q, n)[:, None, None] @ v,

@@ -76,7 +76,11 @@ def _by(rule):
 @function(
     [
         *((0, 0, 4, 5, 3), (4, 0, 4, 5, 99), (4, 4, 4, 5, 6), (8, 4, 4, 5, 10)),
-        *((4, 2, 4, 5, 99), (0, 8, 4, 5, 99)),  # the diagonal crosses a side, or lies left of it
+        *(
+            (4, 2, 4, 5, 99),
+            (2, 4, 4, 5, 99),
+            (0, 8, 4, 5, 99),
+        ),  # the diagonal crosses a side or none
         (8, 8, 4, 5, 6),  # nothing but padding
         *((4, 4, 7, 3, 99), (2000, 1998, 3, 6, 2002)),  # of other sizes, and far out
     ],

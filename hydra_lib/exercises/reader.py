@@ -107,6 +107,8 @@ def _written(answer):
     """The function that the reader wrote, out of what may be wrapped around it."""
     while isinstance(answer, functools.partial):
         answer = answer.func
+    if isinstance(answer, torch.nn.Module):
+        answer = answer.forward
     if callable(answer) and not inspect.isroutine(answer) and not hasattr(answer, "__wrapped__"):
         answer = type(answer).__call__
     return inspect.unwrap(answer)
@@ -122,6 +124,10 @@ def numbers(thing) -> torch.Tensor:
         raise Wrong(_COMPLEX)
     if callable(thing):
         raise Wrong("expected a value, got a function: call it")
+    if thing is None:
+        raise Wrong("expected numbers, got None: did you forget return?")
+    if isinstance(thing, tuple) and hasattr(thing, "indices"):  # as torch's median returns
+        raise Wrong("expected numbers, got values and their indices: take .values")
     if isinstance(thing, list | tuple | range) and len(thing):
         parts = [numbers(part) for part in thing]
         if len({part.shape for part in parts}) > 1:

@@ -9,7 +9,7 @@ from hydra_lib.exercises import Verdict, check, progress
 from hydra_lib.exercises.compare import function, value
 from hydra_lib.exercises.differences import alike, told_apart
 from hydra_lib.exercises.reader import Wrong, numbers
-from hydra_lib.exercises.tried import Tried
+from hydra_lib.exercises.tried import in_some_form
 
 __all__ = [
     "progress",
@@ -154,9 +154,10 @@ def _between(first: int, second: int):
 
 
 def _whichever(tried, case) -> str | None:
-    for row in ([1.0, 2.0, 1.0], [0.0, 2.0, 2.0]):
+    for row in ([1.0, 2.0, 1.0], [0.0, 2.0, 2.0], [1.0, 1.0, 1.0, 2.0]):
         scores = torch.tensor(row, dtype=torch.float64)
-        got = Tried(tried.answer, (scores, boltzmann.probabilities(scores, 1.7)), numbers).got
+        pair = scores, boltzmann.probabilities(scores, 1.7)
+        got = in_some_form(tried.answer, [pair], numbers)[0].got
         if isinstance(got, Wrong) or not alike(got, numbers(1.7)):
             return f"right so far, but not for scores {row}: take two states whose scores differ"
     return None
@@ -217,7 +218,11 @@ _PEAK = 0.41678
         (1.0, "that is the gap itself: the choice melts earlier"),
         (0.5, "half the gap is a guess: compute C there and a little below"),
         (1 / _PEAK, "upside down: that is 1/τ"),
-        (0.4392, "that is how large the heat capacity is at its peak, not where"),
+        (
+            0.4392,
+            "that is how large the heat capacity is at its peak, not where; if you read it off as "
+            "the place: close, but not close enough",
+        ),
         (-_PEAK, "a temperature is positive here"),
     ],
     within=0.005,  # two digits
