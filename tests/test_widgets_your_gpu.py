@@ -327,6 +327,9 @@ def test_a_run_on_a_device(gpu_page):
     page.get_by_text("The record as JSON").click()
     record = json.loads(page.get_by_label("the record as JSON").input_value())
     check(record)
+    assert record["settings"]["clock"].startswith(
+        ("the page's clock, ", "timestamps of the device")
+    )
     roof = record["ceilings"]["float32"]
     assert [roof["copy"][key] for key in ("flops", "bytes")] == [None, 8 * 2**20]
     assert [roof["matmul"][key] for key in ("flops", "bytes")] == [2 * 128**3, 3 * 4 * 128**2]
@@ -571,8 +574,19 @@ def test_a_result_is_shown_only_if_it_is_whole():
         whole | {"missing": [missing]}
         for missing in ([0, 5], [-1, "why"], [last + 1, "why"], [0.5, "why"], [0], [0, "why", 1])
     ]
+    roof = whole["roof"]["float32"]
+    standing = [roof["copy"][:1] + [0] + roof["copy"][2:], [*roof["copy"], 1]]
+    cases += [whole | {"roof": {"float32": roof | {"copy": copy}}} for copy in standing]
     found = json.loads(in_javascript("your_gpu.js", "m.isResult(c, () => true)", cases))
-    assert found == [True] * 2 + [False] * 6
+    assert found == [True] * 2 + [False] * 8
+
+
+def test_a_copy_is_of_float32_under_every_roof():
+    result = run_in_page("attention", [(0, 0.3), (3, 2e-3)])
+    result["roof"]["float16"] = result["roof"]["float32"]
+    ceilings = record_of(result)["ceilings"].values()
+    dtypes = [[both[kind]["dtype"] for kind in both] for both in ceilings]
+    assert dtypes == [["float32", "float32"], ["float32", "float16"]]
 
 
 @browser
