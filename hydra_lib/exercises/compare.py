@@ -42,7 +42,7 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
             wrong = difference(got, expected, tolerance)
             if wrong is None:
                 return
-            near = {}
+            near: dict[float, str] = {}
             for mistake, sentence in mistakes:
                 m = numbers(mistake)
                 if alike(got, m, _near(m, expected, within)):
