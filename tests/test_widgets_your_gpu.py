@@ -395,6 +395,7 @@ def test_runs_that_end_early(gpu_page):
     for way, words in ways:
         page.get_by_role("button", name="Run").click()
         expect(timing).to_be_visible(timeout=60_000)
+        assert told(page) == "Running."
         page.evaluate(way)
         ended(page)
         assert f"The run has ended early: {words}" in told(page)

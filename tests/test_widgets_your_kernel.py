@@ -233,7 +233,9 @@ def test_loops_on_a_device(gpu_page):
     page.evaluate(
         """() => {
             const ask = GPU.prototype.requestAdapter;
+            window.asked = 0;
             GPU.prototype.requestAdapter = async function (...how) {
+                asked++;
                 await new Promise((done) => { window.answer = done; });
                 return ask.apply(this, how);
             };
@@ -242,11 +244,13 @@ def test_loops_on_a_device(gpu_page):
     page.get_by_label("The inner loop").fill(broken)
     page.get_by_role("button", name="Check and time").press("Enter")
     expect(page.locator(".hydra-summary")).to_have_text("Being checked …")
+    page.get_by_role("button", name="Check and time").press("Enter")  # it is under way
     page.get_by_role("button", name="Begin again").press("Enter")
     drawn(page)
     page.evaluate("answer()")
     expect(page.get_by_role("button", name="Check and time")).to_be_enabled()
     expect(page.locator(".hydra-summary")).to_have_text("Nothing has been checked yet.")
+    assert page.evaluate("asked") == 1
 
 
 @browser
