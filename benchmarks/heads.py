@@ -15,10 +15,12 @@ import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from unittest import mock
 
 import torch
 from safetensors.torch import save_file
 
+from hydra_lib import rotary
 from hydra_lib.heads import HeadConfig
 from hydra_lib.records import FOLDER, record, rounded, write
 from hydra_lib.timing.environment import environment_of
@@ -336,6 +338,12 @@ def lookups(seed: int, n_heads: int) -> dict:
     return {"accuracy": places.mean().item(), "places": places.tolist(), "parameters": parameters}
 
 
+def turns(seed: int, n_heads: int, base: float) -> dict:
+    """The same look-ups, where pairs turn at other rates."""
+    with mock.patch.object(rotary, "BASE", base):
+        return lookups(seed, n_heads)
+
+
 class LookUps(ToyModel):
     """The toy model with one layer and four read-outs: (B, T, 4, symbols)."""
 
@@ -355,6 +363,10 @@ GROUPS = {
     "vacancies": (vacancies, [{"seed": s} for s in range(8)]),
     "widths": (widths, [{"seed": s, "n_heads": h} for s in range(3) for h in (1, 2, 3, 4, 8, 12)]),
     "lookups": (lookups, [{"seed": s, "n_heads": h} for s in range(3) for h in (1, 2, 4, 8)]),
+    "turns": (
+        turns,
+        [{"seed": s, "n_heads": h, "base": 100.0} for s in range(3) for h in (1, 2, 4, 8)],
+    ),
     "ties": (
         ties,
         [{"seed": s, "noise": 0.0} for s in range(2)]
