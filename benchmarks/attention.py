@@ -15,10 +15,6 @@ from torch import nn
 from unhindered import unhindered
 
 from hydra_lib.heads import (
-    ANDREA_12M,
-    ANDREA_120M,
-    ANDREA_480M,
-    BASE_TRANSFORMER,
     HeadConfig,
     split_heads,
 )
@@ -32,13 +28,13 @@ from hydra_lib.timing.rows import pair_rows
 
 OUT = FOLDER / "attention.json"
 LAYERS = [
-    (ANDREA_12M, 1, 16),
-    (ANDREA_12M, 1, 128),
-    (BASE_TRANSFORMER, 8, 64),
-    (ANDREA_120M, 1, 128),
-    (ANDREA_120M, 4, 256),
-    (ANDREA_120M, 1, 1024),
-    (ANDREA_480M, 1, 256),
+    (HeadConfig(384, 12), 1, 16),
+    (HeadConfig(384, 12), 1, 128),
+    (HeadConfig(512, 8), 8, 64),
+    (HeadConfig(768, 12), 1, 128),
+    (HeadConfig(768, 12), 4, 256),
+    (HeadConfig(768, 12), 1, 1024),
+    (HeadConfig(1536, 24), 1, 256),
 ]
 
 
@@ -166,7 +162,7 @@ def strides():
         return q @ k.mT
 
     for batch, length in ((1, 128), (1, 512), (8, 128), (8, 512)):
-        config = ANDREA_120M
+        config = HeadConfig(768, 12)
         sizes = {"B": batch, "T": length, "h": 12, "head_dim": 64}
         wide = [random(batch, length, config.d_model, seed=i) for i in range(3)]
         strided = tuple(split_heads(x, config.n_heads) for x in wide)

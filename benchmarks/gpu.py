@@ -21,7 +21,7 @@ In the record (:mod:`hydra_lib.records.schema`) stand:
     Measured kernels by ``group``:
 
     - forward, backward: causal attention by length and head_dim; Triton against SDPA
-    - ladder: every rung for ANDREA-120M, against all heads at once
+    - ladder: every rung for 12 heads of 64, against all heads at once
     - head_dim: a sweep in steps of 8
     - grid: query rows split over programs, against one program a (batch, head)
     - launches: one call for twelve heads, against twelve calls

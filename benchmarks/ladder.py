@@ -6,7 +6,7 @@ benchmarks/ladder.py``, because NumPy takes its threads at the start. Takes thre
 machine, and writes ``hydra_lib/records/ladder.json``, whose rows are those of
 ``benchmarks/gpu.py`` (:mod:`hydra_lib.records.schema`), in these groups:
 
-- ladder: every rung for ANDREA-120M's 12 heads of 64, one sequence; also forward+backward. Python's
+- ladder: every rung for 12 heads of 64, one sequence; also forward+backward. Python's
   loops run at T = 32 and 64 only, and nothing is concluded from them for longer sequences.
 - memory kept: the same rungs at the longer lengths, while the C library keeps freed memory for the
   next call. Otherwise it gives large blocks back to the system, and every call fetches them anew,

@@ -41,10 +41,6 @@ from hydra_lib.boltzmann import (
     probabilities,
 )
 from hydra_lib.heads import (
-    ANDREA_12M,
-    ANDREA_120M,
-    ANDREA_480M,
-    BASE_TRANSFORMER,
     HeadConfig,
     merge_heads,
     split_heads,
@@ -64,10 +60,6 @@ from hydra_lib.scaling import (
 )
 
 __all__ = [
-    "ANDREA_12M",
-    "ANDREA_120M",
-    "ANDREA_480M",
-    "BASE_TRANSFORMER",
     "AttentionGradients",
     "HeadConfig",
     "InputGradients",

@@ -8,10 +8,6 @@ from jaxtyping import Shaped
 from hydra_lib import _checks
 
 __all__ = [
-    "ANDREA_12M",
-    "ANDREA_120M",
-    "ANDREA_480M",
-    "BASE_TRANSFORMER",
     "HeadConfig",
     "merge_heads",
     "split_heads",
@@ -60,7 +56,7 @@ class HeadConfig:
 
         ``bias`` adds ``4 d_model``. Raises TypeError when it is neither True nor False.
 
-        >>> ANDREA_120M.parameters()
+        >>> HeadConfig(768, 12).parameters()
         2359296
         """
         return 4 * self.d_model * (self.d_model + _checks.flag("bias", bias))
@@ -87,19 +83,6 @@ class HeadConfig:
             "mix": attend,
             "W_o": query_side,
         }
-
-
-ANDREA_12M = HeadConfig(d_model=384, n_heads=12)
-"""Width and heads of the smallest of three models that a source of this book describes."""
-
-ANDREA_120M = HeadConfig(d_model=768, n_heads=12)
-"""Width and heads of the middle one."""
-
-ANDREA_480M = HeadConfig(d_model=1536, n_heads=24)
-"""Width and heads of the largest."""
-
-BASE_TRANSFORMER = HeadConfig(d_model=512, n_heads=8)
-"""Width and heads of the base model of Vaswani et al. (2017)."""
 
 
 def split_heads(

@@ -17,10 +17,6 @@ import torch.nn.functional as F
 import yaml
 
 from hydra_lib import (
-    ANDREA_12M,
-    ANDREA_120M,
-    ANDREA_480M,
-    BASE_TRANSFORMER,
     HeadConfig,
     MultiHeadAttention,
     apply_mask,
@@ -424,7 +420,7 @@ def test_H20():
 
 
 def test_W1():
-    assert [c.head_dim for c in (ANDREA_12M, ANDREA_120M, ANDREA_480M)] == [32, 64, 64]
+    assert [HeadConfig(*c).head_dim for c in ((384, 12), (768, 12), (1536, 24))] == [32, 64, 64]
 
 
 def test_W2():
@@ -446,7 +442,7 @@ def test_W3():
 
 
 def test_W4():
-    layer = MultiHeadAttention(ANDREA_120M, generator=torch.Generator())
+    layer = MultiHeadAttention(HeadConfig(768, 12), generator=torch.Generator())
     count = sum(p.numel() for p in layer.parameters())
     assert count == 4 * 768**2 == 2_359_296
     assert 12 * count == 28_311_552
@@ -731,7 +727,7 @@ def test_B15():
 
 
 def test_B16():
-    assert BASE_TRANSFORMER.head_dim == 64
+    assert HeadConfig(512, 8).head_dim == 64
     one, eight = (HeadConfig(512, h).flops(64, 64)["scores"] for h in (1, 8))
     assert one == eight  # in total
 

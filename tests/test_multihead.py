@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from hydra_lib.attention import scaled_dot_product_attention
-from hydra_lib.heads import ANDREA_120M, HeadConfig
+from hydra_lib.heads import HeadConfig
 from hydra_lib.masking import causal_mask, padding_mask
 from hydra_lib.multihead import MultiHeadAttention
 from hydra_lib.rotary import RotaryAttention
@@ -302,12 +302,12 @@ def test_the_steps_and_their_shapes():
 
 
 def test_parameters_are_the_four_projections():
-    layer = MultiHeadAttention(ANDREA_120M, generator=seeded())
+    layer = MultiHeadAttention(HeadConfig(768, 12), generator=seeded())
     assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {
         f"W_{x}.weight": (768, 768) for x in "qkvo"
     }
     count = sum(p.numel() for p in layer.parameters())
-    assert count == ANDREA_120M.parameters() == 2_359_296
+    assert count == HeadConfig(768, 12).parameters() == 2_359_296
     assert 12 * count == 28_311_552
     with_bias = sum(p.numel() for p in make(bias=True).parameters())
     assert with_bias == CONFIG.parameters(bias=True)
@@ -322,7 +322,7 @@ def test_flops_against_a_count_of_what_runs():
 
 def test_initial_weights_keep_the_variance():
     """Each W has variance 1 / d_model, so scores start with a variance near d_k, scaled near 1."""
-    layer = MultiHeadAttention(ANDREA_120M, bias=True, generator=seeded())
+    layer = MultiHeadAttention(HeadConfig(768, 12), bias=True, generator=seeded())
     for name, p in layer.named_parameters():
         if p.ndim == 2:
             assert p.var().item() == pytest.approx(1 / 768, rel=0.02), name
@@ -330,7 +330,7 @@ def test_initial_weights_keep_the_variance():
             assert (p == 0).all()
     x = random(2, 64, 768, dtype=torch.float32)
     assert layer.trace(x, x, x).scaled.var().item() == pytest.approx(1, rel=0.1)
-    again = MultiHeadAttention(ANDREA_120M, bias=True, generator=seeded())
+    again = MultiHeadAttention(HeadConfig(768, 12), bias=True, generator=seeded())
     for one, two in zip(layer.parameters(), again.parameters(), strict=True):
         assert torch.equal(one, two)
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from hydra_lib.attention import scaled_dot_product_attention
-from hydra_lib.heads import ANDREA_120M
+from hydra_lib.heads import HeadConfig
 from hydra_lib.masking import causal_mask
 from hydra_lib.timing import sizes as workload
 from hydra_lib.timing.environment import NoCudaError
@@ -34,7 +34,7 @@ def test_flops_are_those_of_the_pairs():
     assert SIZE.flops() == pairs * (2 * 5 + 2 * 5)
     assert SIZE.flops(backward=True) == pairs * 7 * 2 * 5
     # Without the mask twice as much, but for the diagonal.
-    full = ANDREA_120M.flops(1024, 1024, batch=8)
+    full = HeadConfig(768, 12).flops(1024, 1024, batch=8)
     size = AttentionSize(8, 12, 1024, 64)
     assert size.flops() * 2 * 1024 == (full["scores"] + full["mix"]) * 1025
 

@@ -186,21 +186,21 @@ def test_fields_and_presets(widget_page):
     preset = page.get_by_label("Preset")
     expect(preset).to_have_value("")
     for name, config in (
-        ("ANDREA-12M", heads.ANDREA_12M),
-        ("ANDREA-120M", heads.ANDREA_120M),
-        ("ANDREA-480M", heads.ANDREA_480M),
-        ("base Transformer", heads.BASE_TRANSFORMER),
+        ("base Transformer", (512, 8)),
+        ("GPT-2 small", (768, 12)),
+        ("GPT-2 XL", (1600, 25)),
+        ("Llama 3 8B", (4096, 32)),
     ):
         preset.select_option(name)
-        expect_config(page, config.d_model, config.n_heads)
+        expect_config(page, *config)
     preset.focus()
     page.keyboard.press("ArrowUp")
-    expect_config(page, 1536, 24)
-    page.wait_for_url("**#head_splitter.d_model=1536&head_splitter.n_heads=24")
+    expect_config(page, 1600, 25)
+    page.wait_for_url("**#head_splitter.d_model=1600&head_splitter.n_heads=25")
     page.reload()
     page.wait_for_selector("[data-ready=head_splitter]")
-    expect_config(page, 1536, 24)
-    expect(preset).to_have_value("ANDREA-480M")
+    expect_config(page, 1600, 25)
+    expect(preset).to_have_value("GPT-2 XL")
 
 
 @browser

@@ -361,21 +361,21 @@ def padded_attention(q, k, v, lengths):
 
 @value(
     mistakes=[
-        (1536 * 64, "that is one matrix; a head has its own part of three"),
-        (3 * 1536 * 1536, "those are the three matrices of all heads together"),
-        (4 * 1536 * 1536, "that is the whole layer: W_O too, and all heads"),
-        (4 * 1536 * 64, "W_O is not asked for: three matrices"),
+        (1600 * 64, "that is one matrix; a head has its own part of three"),
+        (3 * 1600 * 1600, "those are the three matrices of all heads together"),
+        (4 * 1600 * 1600, "that is the whole layer: W_O too, and all heads"),
+        (4 * 1600 * 64, "W_O is not asked for: three matrices"),
         (3 * 64 * 64, "a head's matrix starts from the full width: d_model × d_k"),
-        (3 * 768 * 64, "that is ANDREA-120M, of width 768"),
-        (1536 * 1536, "that is one matrix of all heads together"),
-        (2 * 1536 * 64, "those are two matrices; there are W_Q, W_K and W_V"),
+        (3 * 768 * 64, "that is GPT-2 small, of width 768"),
+        (1600 * 1600, "that is one matrix of all heads together"),
+        (2 * 1600 * 64, "those are two matrices; there are W_Q, W_K and W_V"),
         (3 * 64, "a head's matrix has d_model rows as well: its width is one side only"),
-        (3 * 1536 * 24, "a head is 64 wide; 24 is how many heads there are"),
+        (3 * 1600 * 25, "a head is 64 wide; 25 is how many heads there are"),
     ]
 )
 def per_head_parameters():
-    """Parameters of W_Q, W_K and W_V that belong to one head of ANDREA-480M."""
-    return 3 * 1536 * 64
+    """Parameters of W_Q, W_K and W_V that belong to one head of GPT-2 XL."""
+    return 3 * 1600 * 64
 
 
 def _visible(T: int, m: int, diagonal: int) -> torch.Tensor:

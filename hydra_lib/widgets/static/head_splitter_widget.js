@@ -3,10 +3,10 @@ import { withinLimits } from "./limits.js";
 import { choice, columnHeads, el, field, follow, say, slider, table, ungrouped, update } from "./ui.js";
 
 const PRESETS = {
-  "ANDREA-12M": [384, 12],
-  "ANDREA-120M": [768, 12],
-  "ANDREA-480M": [1536, 24],
   "base Transformer": [512, 8],
+  "GPT-2 small": [768, 12],
+  "GPT-2 XL": [1600, 25],
+  "Llama 3 8B": [4096, 32],
 };
 const FINEST = 128; // more cuts than this cannot be told apart
 const [B, T] = [2, 5];
