@@ -53,7 +53,8 @@ def _bare(thing: Callable) -> str:
         ) from None
     lines = code.splitlines()
     documented = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    for node in reversed([n for n in ast.walk(ast.parse(code)) if isinstance(n, documented)]):
+    nodes = [n for n in ast.walk(ast.parse(code)) if isinstance(n, documented)]
+    for node in sorted(nodes, key=lambda n: n.lineno, reverse=True):  # lines below stay in place
         if ast.get_docstring(node) is not None:
             doc, *rest = node.body
             instead = [] if rest else [" " * doc.col_offset + "pass"]

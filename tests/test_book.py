@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import exercise_list
 import jupytext
 import nbformat
+import notebook_links
 import pytest
 import yaml
 
@@ -271,6 +273,28 @@ def reached(monkeypatch):
 def test_what_a_piece_of_code_reaches(reached, code, some, never):
     assert some <= reached(code)
     assert not reached(code) & set(never)
+
+
+def test_another_name_in_an_import_is_followed_to_its_own_module(reached, tmp_path):
+    package = tmp_path / "hydra_lib"
+    package.mkdir()
+    imports = "from hydra_lib.one import a as b\nfrom hydra_lib.two import c\n"
+    (package / "__init__.py").write_text(imports)
+    (package / "one.py").write_text("a = 1\n")
+    (package / "two.py").write_text("c = 1\n")
+    assert reached("from hydra_lib import b", tmp_path) == {"__init__.py", "one.py"}
+    assert reached("from hydra_lib import c", tmp_path) == {"__init__.py", "two.py"}
+
+
+def test_notebooks_are_laid_beside_a_page_and_nothing_else(tmp_path):
+    beside = tmp_path / "_sources" / "book"
+    beside.mkdir(parents=True)
+    for builder, failure in (("linkcheck", None), ("html", ValueError())):
+        app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(name=builder))
+        notebook_links.copy(app, failure)
+        assert not list(beside.iterdir())
+    notebook_links.copy(app, None)
+    assert (beside / "all_of_it.ipynb").exists()
 
 
 @pytest.mark.slow

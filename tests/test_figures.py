@@ -363,6 +363,25 @@ def test_source_is_code_without_docstrings():
     compile(text.removeprefix("```python\n").removesuffix("```"), "source", "exec")
 
 
+def test_source_keeps_what_stands_below_a_function_in_a_function():
+    class Two:
+        def first(self):
+            def inner():
+                """Said within."""
+                return 1
+
+            return inner
+
+        def second(self):
+            """Said later."""
+            return 2
+
+    text = source(Two).data
+    assert '"""' not in text
+    assert "return 1" in text
+    assert text.endswith("def second(self):\n        return 2\n```")
+
+
 def test_source_has_no_notes_to_the_formatter():
     def marked(x):
         return [x,

@@ -461,6 +461,7 @@ def test_only_rules_that_a_page_uses_are_kept():
     css = ".a,.b:not(.c){x:1} .d{x:2} @media print{.d{x:3} #e .a{x:4}} p>.a\\:b{x:5} @media x{.d{}}"
     used = {"a", "b", "e", "a:b"}
     assert styles.purge(css, used) == (".a,.b:not(.c){x:1}@media print{#e .a{x:4}}p>.a\\:b{x:5}")
+    assert styles.purge(":is(.a, .b:not(.c)) p, .d{x:6}", used) == ":is(.a, .b:not(.c)) p{x:6}"
     assert styles.words(['<p class="a b" id="c">'], ["add('d-e')"]) >= {"a", "b", "c", "d-e"}
 
 

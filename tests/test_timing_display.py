@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from hydra_lib.records import machine
 from hydra_lib.timing import Comparison, Timing
-from hydra_lib.timing.display import machine, percent, quantity
+from hydra_lib.timing.display import percent, quantity
 
 HERE = {"device": "AMD EPYC", "cpu": "AMD EPYC", "threads": 1}
 TIMING = Timing(0.00228, 0.00231, 0.0024, 0.007, 118, "float32", False, None, None, HERE)
@@ -40,6 +41,7 @@ def test_three_digits_of_the_first(unit, values, texts):
 def test_machine():
     assert machine({**HERE, "threads": 2}) == "AMD EPYC, 2 threads"
     assert machine({**HERE, "device": "NVIDIA H200"}) == "NVIDIA H200"
+    assert machine({**HERE, "threads": None}) == "AMD EPYC"
     assert percent(0.0123) == "± 1.2 %"
 
 

@@ -27,6 +27,8 @@ def link(app, pagename, templatename, context, doctree):
 
 
 def copy(app, exception):
+    if exception or app.builder.name != "html":
+        return
     # In place of what the theme offers for download: MyST text in cells, with all outputs.
     for notebook in (ROOT / "notebooks").glob("*.ipynb"):
         shutil.copy(notebook, Path(app.outdir, "_sources", "book"))

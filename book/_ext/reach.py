@@ -52,7 +52,7 @@ def _follow(module: str, name: str | None, root: Path, found: dict[Path, bool]) 
     found.setdefault(init, False)
     tree = ast.parse(init.read_text("utf-8"))
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and any(a.asname or a.name == name for a in node.names):
+        if isinstance(node, ast.ImportFrom) and name in [a.asname or a.name for a in node.names]:
             return _follow(node.module, name, root, found)
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_HOME":
             home = ast.literal_eval(node.value)

@@ -57,8 +57,13 @@ def kept(rule, used: set[str]) -> str:
 
 def selectors(prelude: str) -> list[str]:
     """Split at the commas that stand in no bracket."""
-    parts = re.split(r",(?![^(]*\))", prelude)
-    return [re.sub(r"\s+", " ", part.strip()) for part in parts]
+    parts = [[]]
+    for token in tinycss2.parse_component_value_list(prelude):
+        if token == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [re.sub(r"\s+", " ", tinycss2.serialize(part).strip()) for part in parts]
 
 
 def is_used(selector: str, used: set[str]) -> bool:

@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["machine", "percent", "quantity"]
+__all__ = ["percent", "quantity"]
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 
@@ -30,11 +30,3 @@ def percent(share: float) -> str:
     '± 0.71 %'
     """
     return f"± {100 * share:.2g} %"
-
-
-def machine(environment: dict) -> str:
-    """The device, and for a processor how many threads torch used."""
-    device, threads = environment["device"], environment["threads"]
-    if device != environment["cpu"]:
-        return device
-    return f"{device}, {threads} thread{'s' if threads > 1 else ''}"
