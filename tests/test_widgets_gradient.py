@@ -29,10 +29,13 @@ VALUES = sentence.VALUES.double()
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: GradientWidget(scores=[0.0] * 6), "scores must be 7 numbers, got 6"),
+        (
+            lambda: GradientWidget(scores=[0.0] * 6),
+            "scores must be a row of 7, each a number from -8 to 8, got",
+        ),
         (
             lambda: GradientWidget(scores=[9.0] * 7),
-            "scores must be a row of at most 7, each a number from -8 to 8, got",
+            "scores must be a row of 7, each a number from -8 to 8, got",
         ),
         (lambda: GradientWidget(target=0), "target must be 1 or 2 or 6, got 0"),
     ],

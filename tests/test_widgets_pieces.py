@@ -24,8 +24,8 @@ START = [False, True, False, False, True, False]
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"cuts": [True] * 5}, "cuts must be 6 values, got 5"),
-        ({"cuts": [1] * 6}, "cuts must be a row of at most 6, each False or True, got"),
+        ({"cuts": [True] * 5}, "cuts must be a row of 6, each False or True, got"),
+        ({"cuts": [1] * 6}, "cuts must be a row of 6, each False or True, got"),
         ({"word": 7}, "word must be an integer from 0 to 6, got 7"),
         ({"word": "it"}, "word must be an integer from 0 to 6, got 'it'"),
     ],

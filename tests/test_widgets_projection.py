@@ -33,11 +33,11 @@ IT, TIRED = WORDS.index("it"), WORDS.index("tired")
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"x": [[0.5] * 4] * 6}, "x must be 7 × 4, got 6 × 4"),
-        ({"w_q": [[1, 2, 3]] * 4}, "w_q must be a matrix of at most 4 × 2, each a number from "),
-        ({"w_k": [[1, 2]] * 3}, "w_k must be 4 × 2, got 3 × 2"),
-        ({"w_k": [[1]] * 4}, "w_k must be 4 × 2, got 4 × 1"),
-        ({"x": [[1.5] * 4] * 7}, "x must be a matrix of at most 7 × 4, each a number from 0 to 1"),
+        ({"x": [[0.5] * 4] * 6}, "x must be a matrix of 7 × 4, each a number from 0 to 1"),
+        ({"w_q": [[1, 2, 3]] * 4}, "w_q must be a matrix of 4 × 2, each a number from "),
+        ({"w_k": [[1, 2]] * 3}, "w_k must be a matrix of 4 × 2, each a number from "),
+        ({"w_k": [[1]] * 4}, "w_k must be a matrix of 4 × 2, each a number from "),
+        ({"x": [[1.5] * 4] * 7}, "x must be a matrix of 7 × 4, each a number from 0 to 1"),
         ({"word": 7}, "word must be an integer from 0 to 6, got 7"),
     ],
 )

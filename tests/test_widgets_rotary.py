@@ -36,9 +36,9 @@ RADIAN = 180 / math.pi
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"rates": [30]}, "rates must have 2 entries, got 1"),
-        ({"rates": [30, 181]}, "rates must be a row of at most 2, each a number from 0 to 180"),
-        ({"rates": [30, -1]}, "rates must be a row of at most 2, each a number from 0 to 180"),
+        ({"rates": [30]}, "rates must be a row of 2, each a number from 0 to 180"),
+        ({"rates": [30, 181]}, "rates must be a row of 2, each a number from 0 to 180"),
+        ({"rates": [30, -1]}, "rates must be a row of 2, each a number from 0 to 180"),
         ({"back": 7}, "back must be an integer from 0 to 6, got 7"),
         ({"start": 0.5}, "start must be an integer from 0 to 100, got 0.5"),
         ({"word": 7}, "word must be an integer from 0 to 6, got 7"),

@@ -64,10 +64,13 @@ ARROWS = "must be a matrix of at most 21 × 2, each a number from -4 to 4, got "
             lambda: SentenceWidget(controls=["colour"]),
             "controls must be a row of at most 6, each rule or parts or future or tau or arrows or",
         ),
-        (lambda: SentenceWidget(parts=[4] * 6), "parts must have 7 entries, got 6"),
+        (
+            lambda: SentenceWidget(parts=[4] * 6),
+            "parts must be a row of 7, each an integer from 1 to 9, got",
+        ),
         (
             lambda: SentenceWidget(parts=[0] * 7),
-            "parts must be a row of at most 7, each an integer from 1 to 9, got [0, 0, 0, 0, 0, 0",
+            "parts must be a row of 7, each an integer from 1 to 9, got [0, 0, 0, 0, 0, 0",
         ),
     ],
 )

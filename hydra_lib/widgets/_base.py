@@ -31,19 +31,28 @@ class Setting(traitlets.TraitType):
     """A number, a word, or a list or matrix of them, within limits that the page knows as well.
 
     A value is one of ``options`` or, with ``low`` and ``high``, a number between them, both
-    included, an integer if ``whole``. ``shape`` gives the most rows and columns, () for one value.
-    NumPy's and torch's numbers and arrays become plain ones here; what travels is JSON, which has
-    no infinities, so they travel as strings.
+    included, an integer if ``whole``. ``shape`` gives the most rows and columns, () for one value;
+    with ``exact`` there must be as many. NumPy's and torch's numbers and arrays become plain ones
+    here; what travels is JSON, which has no infinities, so they travel as strings.
 
     Raises SettingError with the name, what was expected and what came.
     """
 
     def __init__(
-        self, default, *, low=None, high=None, whole=False, options=(), shape=(), **others
+        self,
+        default,
+        *,
+        low=None,
+        high=None,
+        whole=False,
+        options=(),
+        shape=(),
+        exact=False,
+        **others,
     ):
         super().__init__(default, **others)
         self.low, self.high, self.whole = low, high, whole
-        self.options, self.shape = options, shape
+        self.options, self.shape, self.exact = options, shape, exact
         self.tag(sync=True, to_json=lambda x, _: encode(x), from_json=lambda x, _: decode(x))
 
     def validate(self, obj, value):
@@ -55,7 +64,8 @@ class Setting(traitlets.TraitType):
 
     def _fit(self, value: Any, shape: tuple) -> Any:
         if shape:
-            if not isinstance(value, list) or not 1 <= len(value) <= shape[0]:
+            least = shape[0] if self.exact else 1
+            if not isinstance(value, list) or not least <= len(value) <= shape[0]:
                 raise ValueError
             parts = [self._fit(part, shape[1:]) for part in value]
             if shape[1:] and len({len(part) for part in parts}) > 1:
@@ -75,17 +85,15 @@ class Setting(traitlets.TraitType):
         numbers = [] if self.low is None else [f"{kind} from {self.low:,} to {self.high:,}"]
         entry = " or ".join(numbers + [str(option) for option in self.options])
         sizes = " × ".join(map(str, self.shape))
-        form = {
-            0: "",
-            1: f"a row of at most {sizes}, each ",
-            2: f"a matrix of at most {sizes}, each ",
-        }
-        return form[len(self.shape)] + entry
+        form = ("", "a row", "a matrix")[len(self.shape)]
+        most = "" if self.exact else "at most "
+        return f"{form} of {most}{sizes}, each {entry}" if form else entry
 
     def limits(self) -> dict:
         """As ``static/limits.js`` reads them."""
         bounds = {"min": self.low, "max": self.high, "integer": self.whole}
-        return {**bounds, "options": encode(list(self.options)), "shape": list(self.shape)}
+        sizes = {"shape": list(self.shape), "exact": self.exact}
+        return {**bounds, **sizes, "options": encode(list(self.options))}
 
 
 class Text(traitlets.Unicode):

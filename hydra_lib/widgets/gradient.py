@@ -3,7 +3,7 @@
 import traitlets
 
 from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
+from hydra_lib.widgets._base import Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["GradientWidget"]
@@ -25,15 +25,9 @@ class GradientWidget(Widget):
 
     _esm = bundle("gradient_widget.js")
     name = Text("gradient").tag(sync=True)
-    scores = Setting([0.0] * N, low=-8, high=8, shape=(N,))
+    scores = Setting([0.0] * N, low=-8, high=8, shape=(N,), exact=True)
     target = Setting(TARGETS[0], options=tuple(TARGETS))
 
     words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
     values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
     targets = Setting(TARGETS, options=tuple(TARGETS), shape=(len(TARGETS),), read_only=True)
-
-    @traitlets.validate("scores")
-    def _check_scores(self, proposal):
-        if len(proposal["value"]) != N:
-            raise SettingError(f"scores must be {N} numbers, got {len(proposal['value'])}")
-        return proposal["value"]

@@ -1,8 +1,6 @@
 """The widget in which a reader puts the waits into a stopwatch for a device's queue."""
 
-import traitlets
-
-from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
+from hydra_lib.widgets._base import Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["MissingWaitWidget"]
@@ -22,13 +20,4 @@ class MissingWaitWidget(Widget):
 
     _esm = bundle("missing_wait_widget.js")
     name = Text("missing_wait").tag(sync=True)
-    waits = Setting([False] * PLACES, options=(False, True), shape=(PLACES,))
-
-    @traitlets.validate("waits")
-    def _check_waits(self, proposal):
-        waits = proposal["value"]
-        if len(waits) != PLACES:
-            raise SettingError(
-                f"waits must be {PLACES} values, each True or False, got {len(waits)}"
-            )
-        return waits
+    waits = Setting([False] * PLACES, options=(False, True), shape=(PLACES,), exact=True)

@@ -3,7 +3,7 @@
 import traitlets
 
 from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
+from hydra_lib.widgets._base import Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 from hydra_lib.widgets.tiles import SCORES
 
@@ -25,14 +25,10 @@ class PiecesWidget(Widget):
     _esm = bundle("pieces_widget.js")
     name = Text("pieces").tag(sync=True)
     word = Setting(4, low=0, high=N - 1, whole=True)
-    cuts = Setting([False, True, False, False, True, False], options=(False, True), shape=(N - 1,))
+    cuts = Setting(
+        [False, True, False, False, True, False], options=(False, True), shape=(N - 1,), exact=True
+    )
 
     words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
     values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
     scores = Setting(SCORES, low=-100, high=100, shape=(N, N), read_only=True)
-
-    @traitlets.validate("cuts")
-    def _check_cuts(self, proposal):
-        if len(proposal["value"]) != N - 1:
-            raise SettingError(f"cuts must be {N - 1} values, got {len(proposal['value'])}")
-        return proposal["value"]

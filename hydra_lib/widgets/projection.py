@@ -3,14 +3,13 @@
 import traitlets
 
 from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
+from hydra_lib.widgets._base import Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["ProjectionWidget"]
 
 N, F = sentence.X.shape
-SHAPES = {"x": (N, F), "w_q": (F, 2), "w_k": (F, 2)}
-ARROWS = {"low": -3.2, "high": 3.2, "shape": (F, 2)}
+ARROWS = {"low": -3.2, "high": 3.2, "shape": (F, 2), "exact": True}
 
 
 def _written(matrix) -> list[list[float]]:
@@ -31,7 +30,7 @@ class ProjectionWidget(Widget):
 
     _esm = bundle("projection_widget.js")
     name = Text("projection").tag(sync=True)
-    x = Setting(_written(sentence.X), low=0, high=1, shape=SHAPES["x"])
+    x = Setting(_written(sentence.X), low=0, high=1, shape=(N, F), exact=True)
     w_q = Setting(_written(sentence.W_Q), **ARROWS)
     w_k = Setting(_written(sentence.W_K), **ARROWS)
     word = Setting(4, low=0, high=N - 1, whole=True)
@@ -39,13 +38,3 @@ class ProjectionWidget(Widget):
     words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
     features = traitlets.List(list(sentence.FEATURES), read_only=True).tag(sync=True)
     values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
-
-    @traitlets.validate("x", "w_q", "w_k")
-    def _check_shape(self, proposal):
-        name, value = proposal["trait"].name, proposal["value"]
-        rows, columns = SHAPES[name]
-        if (len(value), len(value[0])) != SHAPES[name]:
-            raise SettingError(
-                f"{name} must be {rows} × {columns}, got {len(value)} × {len(value[0])}"
-            )
-        return value

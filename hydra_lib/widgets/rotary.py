@@ -3,7 +3,7 @@
 import traitlets
 
 from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
+from hydra_lib.widgets._base import Setting, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
 __all__ = ["RotaryWidget"]
@@ -26,16 +26,10 @@ class RotaryWidget(Widget):
 
     _esm = bundle("rotary_widget.js")
     name = Text("rotary").tag(sync=True)
-    rates = Setting([30, 0], low=0, high=180, shape=(PAIRS,))
+    rates = Setting([30, 0], low=0, high=180, shape=(PAIRS,), exact=True)
     back = Setting(1, low=0, high=N - 1, whole=True)
     start = Setting(0, low=0, high=100, whole=True)
     word = Setting(N - 1, low=0, high=N - 1, whole=True)
 
     words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
     values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
-
-    @traitlets.validate("rates")
-    def _check_rates(self, proposal):
-        if len(proposal["value"]) != PAIRS:
-            raise SettingError(f"rates must have {PAIRS} entries, got {len(proposal['value'])}")
-        return proposal["value"]

@@ -38,7 +38,7 @@ class SentenceWidget(Widget):
     _esm = bundle("sentence_widget.js")
     name = Text("sentence").tag(sync=True)
     rule = Setting("attention", options=("mean", "window", "decay", "own", "attention"))
-    parts = Setting([4] * N, low=1, high=9, whole=True, shape=(N,))
+    parts = Setting([4] * N, low=1, high=9, whole=True, shape=(N,), exact=True)
     future = Setting("masked", options=("masked", "zero", "seen"))
     tau = Setting(1.0, low=0, high=MOST, options=(math.inf,))
     q = Setting(_written(sentence.QUERIES), **ARROWS)
@@ -53,12 +53,6 @@ class SentenceWidget(Widget):
     def __init__(self, controls=("rule",), **traits):
         super().__init__(**traits)
         self.set_trait("controls", controls)
-
-    @traitlets.validate("parts")
-    def _check_parts(self, proposal):
-        if len(proposal["value"]) != N:
-            raise SettingError(f"parts must have {N} entries, got {len(proposal['value'])}")
-        return proposal["value"]
 
     @traitlets.validate("q", "k", "head")
     def _check_fit(self, proposal):

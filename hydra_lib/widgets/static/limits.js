@@ -1,15 +1,16 @@
 // The limits of settings, as hydra_lib/widgets/_base.py sends them. No DOM.
 
 /** Whether a value is one of the options, a number between the bounds, or, with a shape of most rows
- * and columns, a list or matrix of such; infinities travel as strings, which are options. */
-export function fits({ min, max, integer, options, shape }, value) {
+ * and columns (all, if exact), a list or matrix of such; infinities travel as strings, which are options. */
+export function fits({ shape, ...entry }, value) {
+  const { min, max, integer, options, exact } = entry;
   if (shape.length === 0) {
     return options.includes(value) || (Number.isFinite(value) && min !== null
       && value >= min && value <= max && (!integer || Number.isInteger(value)));
   }
   const [most, ...inner] = shape;
-  return Array.isArray(value) && value.length > 0 && value.length <= most
-    && value.every((part) => fits({ min, max, integer, options, shape: inner }, part)
+  return Array.isArray(value) && value.length >= (exact ? most : 1) && value.length <= most
+    && value.every((part) => fits({ ...entry, shape: inner }, part)
       && (inner.length === 0 || part.length === value[0].length));
 }
 

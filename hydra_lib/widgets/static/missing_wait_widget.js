@@ -1,6 +1,6 @@
 import { GpuError, openGpu, patiently, prepare, runOnce, submit } from "./gpu.js";
 import { MATMUL_NAMES, matmulPlan } from "./kernels.js";
-import { fits } from "./limits.js";
+import { withinLimits } from "./limits.js";
 import { randomNumbers } from "./loops.js";
 import { STOPWATCH, stopwatchTime, verdict } from "./missing_wait.js";
 import { timeText } from "./records.js";
@@ -78,7 +78,4 @@ function render({ model, el: root }) {
   });
 }
 
-const valid = (trait, value, { limits }) =>
-  Object.hasOwn(limits, trait) && fits(limits[trait], value) && value.length === 4;
-
-export default { render, valid };
+export default { render, valid: withinLimits };

@@ -283,12 +283,10 @@ const short = (w) => (w >= 0.995 ? "1" : w.toFixed(2).replace(/^0/, ""));
 /** One size of both, of which the head that is shown is a part. */
 function valid(trait, value, initial) {
   if (!withinLimits(trait, value, initial)) return false;
-  const n = initial.words.length;
-  if (trait === "parts") return value.length === n;
   if (trait === "q" || trait === "k") {
     return value.length === initial.q.length && value[0].length === 2;
   }
-  return trait !== "head" || value < initial.q.length / n;
+  return trait !== "head" || value < initial.q.length / initial.words.length;
 }
 
 export default { render, valid };
