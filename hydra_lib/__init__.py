@@ -52,11 +52,9 @@ from hydra_lib.rotary import RotaryAttention, rotate
 from hydra_lib.scaling import (
     MeasuredMoments,
     Moments,
-    Saturation,
     dot_product_moments,
     measure_moments,
     sample_scores,
-    saturation,
 )
 
 __all__ = [
@@ -68,7 +66,6 @@ __all__ = [
     "MultiHeadAttention",
     "MultiHeadTrace",
     "RotaryAttention",
-    "Saturation",
     "Trace",
     "aggregate",
     "aggregate_by_loops",
@@ -96,7 +93,6 @@ __all__ = [
     "running_mean",
     "running_sum",
     "sample_scores",
-    "saturation",
     "scaled_dot_product_attention",
     "split_heads",
     "trace",

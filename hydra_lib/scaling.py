@@ -1,4 +1,4 @@
-"""Scaling: the mean and variance of a score q·k, and what large scores do to the softmax.
+"""Scaling: the mean and variance of a score q·k.
 
 A score is a sum of d_k products. Its variance grows with d_k, and a softmax fed with scores that
 are far apart has one weight near 1, entropy near 0 and a gradient near 0. For entries of mean 0 and
@@ -12,16 +12,13 @@ import torch
 from jaxtyping import Float
 
 from hydra_lib import _checks
-from hydra_lib.boltzmann import Temperature, entropy, jacobian
 
 __all__ = [
     "MeasuredMoments",
     "Moments",
-    "Saturation",
     "dot_product_moments",
     "measure_moments",
     "sample_scores",
-    "saturation",
 ]
 
 Number = float | int
@@ -41,14 +38,6 @@ class MeasuredMoments(NamedTuple):
     mean_error: float
     variance: float
     variance_error: float
-
-
-class Saturation(NamedTuple):
-    """What is left to learn from a softmax row: its entropy in nats, and two norms of ∂p/∂s."""
-
-    entropy: Float[torch.Tensor, "*batch"]
-    frobenius: Float[torch.Tensor, "*batch"]
-    spectral: Float[torch.Tensor, "*batch"]
 
 
 def dot_product_moments(
@@ -159,40 +148,6 @@ def measure_moments(scores: Float[torch.Tensor, "*shape"]) -> MeasuredMoments:
     if not all(map(math.isfinite, moments)):
         raise ValueError(f"expected scores whose moments fit in a float, got up to ±{largest}")
     return moments
-
-
-def saturation(scores: Float[torch.Tensor, "*rows n"], tau: Temperature = 1.0) -> Saturation:
-    """Entropy of each softmax row, and the Frobenius and spectral norms of its Jacobian.
-
-    The row is ``p = softmax(s / τ)``; the Jacobian ``∂p_i/∂s_j = p_i (δ_ij − p_j) / τ`` is what a
-    gradient is multiplied with on its way back to the scores. A uniform row of n has entropy
-    log n, ``‖J‖_F = √(n − 1) / (n τ)`` and ``‖J‖₂ = 1 / (n τ)``; a saturated one has three zeros.
-    The spectral norm is at most 1 / (2τ), reached by two equal weights. To compare temperatures
-    without the factor 1/τ, pass ``scores / tau``; to compare widths, take the median over rows,
-    since of many saturated rows the few with a near tie dominate the mean.
-
-    ``scores`` is (…, n); the three results are (…), in the same dtype. Errors as
-    :func:`hydra_lib.boltzmann.probabilities`, and ValueError for τ = 0, where a row with
-    ties has no finite norms. Cost: n² numbers and, for the spectral norm, about n³ operations
-    a row.
-
-    >>> entropy, frobenius, spectral = saturation(torch.tensor([0.0, 0.0]))
-    >>> entropy.exp(), frobenius, spectral
-    (tensor(2.), tensor(0.5000), tensor(0.5000))
-    """
-    row_entropy = entropy(scores, tau)  # refuses bad input
-    wide = _checks.wide(scores.dtype)  # the norms have no 16-bit version
-    if (torch.as_tensor(tau, dtype=wide, device=scores.device) == 0).any():
-        raise ValueError(
-            "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian"
-        )
-    J = jacobian(scores.to(wide), tau)  # (..., n, n)
-    # Squares of what is small would vanish. To divide by a power of 2 rounds nothing.
-    exponent = torch.frexp(J.abs().amax((-2, -1), keepdim=True)).exponent
-    unit = torch.ldexp(torch.ones_like(J[..., :1, :1]), exponent).clamp(min=torch.finfo(wide).tiny)
-    norms = (torch.linalg.matrix_norm(J / unit, order) for order in ("fro", 2))
-    norms = (norm * unit[..., 0, 0] for norm in norms)
-    return Saturation(row_entropy, *(norm.to(scores.dtype) for norm in norms))
 
 
 def _check(d_k: object, *numbers: object) -> tuple:

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydra_lib import boltzmann, scaling
+from hydra_lib import boltzmann
 from tests.refusal import refuses
 
 LN2 = math.log(2.0)
@@ -425,7 +425,7 @@ def test_bad_input(scores, tau, error, message):
 
 def test_another_default_device_is_not_that_of_the_temperature():
     scores = torch.tensor([0.0, 1.0])
-    expected = boltzmann.probabilities(scores, 2.0), scaling.saturation(scores, 2.0).spectral
+    expected = boltzmann.probabilities(scores, 2.0), boltzmann.jacobian(scores, 2.0)
     with torch.device("meta"):
-        found = boltzmann.probabilities(scores, 2.0), scaling.saturation(scores, 2.0).spectral
+        found = boltzmann.probabilities(scores, 2.0), boltzmann.jacobian(scores, 2.0)
     assert all(map(torch.equal, found, expected))

@@ -1,4 +1,4 @@
-"""The moments of a score: by enumeration, by sampling; and what saturation does to a row."""
+"""The moments of a score: by enumeration, by sampling."""
 
 import itertools
 import math
@@ -10,12 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra_lib import boltzmann
 from hydra_lib.scaling import (
     dot_product_moments,
     measure_moments,
     sample_scores,
-    saturation,
 )
 from tests.refusal import refuses, unhooked
 
@@ -169,76 +167,6 @@ def test_numpy_numbers_are_numbers():
     assert torch.equal(scores, sample_scores(100, 3, 5, generator=seeded()))
 
 
-def test_saturation_by_hand():
-    n, tau = 5, 3.0
-    uniform = saturation(torch.zeros(2, n, dtype=torch.float64), tau)
-    expected = (math.log(n), math.sqrt(n - 1) / (n * tau), 1 / (n * tau))
-    for got, value in zip(uniform, expected, strict=True):
-        torch.testing.assert_close(got, torch.full((2,), value, dtype=torch.float64))
-    # Weights 3/4 and 1/4: J = 3/16 · [[1, −1], [−1, 1]], whose only eigenvalue is 3/8.
-    got = saturation(torch.tensor([math.log(3), 0.0], dtype=torch.float64))
-    assert got.frobenius.item() == pytest.approx(3 / 8)
-    assert got.spectral.item() == pytest.approx(3 / 8)
-    assert got.entropy.item() == pytest.approx(math.log(4) - 0.75 * math.log(3))
-    assert all(x == 0 for x in saturation(torch.tensor([1000.0, 0.0, 0.0])))
-    assert all(x == 0 for x in saturation(torch.tensor([-torch.inf, -torch.inf])))
-
-
-@settings(deadline=None)
-@given(st.lists(st.floats(-30, 30), min_size=1, max_size=7), st.floats(0.1, 10))
-def test_saturation_against_autograd_and_bounds(values, tau):
-    s = torch.tensor(values, dtype=torch.float64)
-    got = saturation(s, tau)
-    J = torch.autograd.functional.jacobian(lambda x: boltzmann.probabilities(x, tau), s)
-    singular = torch.linalg.svdvals(J)
-    close = {"rtol": 1e-9, "atol": 1e-9}
-    torch.testing.assert_close(got.spectral, singular[0], **close)
-    torch.testing.assert_close(got.frobenius, singular.square().sum().sqrt(), **close)
-    torch.testing.assert_close(got.entropy, boltzmann.entropy(s, tau), **close)
-    assert got.spectral <= 0.5 / tau + 1e-9
-    assert -1e-12 <= got.entropy <= math.log(len(values)) + 1e-12
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_saturation_keeps_the_dtype(dtype):
-    s = torch.tensor([[1.0, 0.5, -2.0]], dtype=dtype)
-    for got, exact in zip(saturation(s, 0.5), saturation(s.double(), 0.5), strict=True):
-        assert got.dtype == dtype
-        torch.testing.assert_close(got.double(), exact, rtol=2 * torch.finfo(dtype).eps, atol=0)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_saturation_of_a_row_that_hardly_answers(dtype):
-    """Two states: J = p₀ p₁ / τ · [[1, −1], [−1, 1]], with both norms twice the entry."""
-    gaps = torch.tensor([40.0, 48.0, 60.0, 80.0], dtype=dtype)
-    scores = torch.stack([gaps, torch.zeros_like(gaps)], -1)
-    got = saturation(scores)
-    expected = 2 * torch.exp(-gaps.double())
-    for norm in (got.frobenius, got.spectral):
-        torch.testing.assert_close(norm.double(), expected, rtol=1e-4, atol=0)
-    even = saturation(torch.zeros(2, dtype=dtype), 1e22)
-    torch.testing.assert_close(even.frobenius.item(), 0.5e-22, rtol=1e-6, atol=0)
-
-
-def test_scaling_holds_back_saturation():
-    """Unscaled rows freeze as d_k grows; scaled by 1/√d_k they stay as they were."""
-
-    def rows(d_k, scaled):
-        s = sample_scores(200, 32, d_k, generator=seeded(5))
-        return torch.stack(saturation(s / d_k**0.5 if scaled else s))  # (3 measures, rows)
-
-    widths = 16, 128, 1024
-    raw = torch.stack([rows(d_k, scaled=False) for d_k in widths])
-    scaled = torch.stack([rows(d_k, scaled=True) for d_k in widths])
-    typical = raw.median(-1).values  # (widths, measures)
-    assert (typical.diff(dim=0) < 0).all()
-    assert (typical[2] < 0.02 * typical[0]).all()
-    kept = scaled.median(-1).values
-    assert (kept / kept[0] - 1).abs().max() < 0.1
-    # The gradient does not vanish everywhere: the few rows with a near tie carry the mean.
-    assert (raw[2].mean(-1) > 20 * typical[2]).all()
-
-
 def test_moments_of_numbers_far_apart():
     """The unit is that of the largest: in that of the smallest, 10¹⁵⁰ would overflow."""
     measured = measure_moments(torch.tensor([1e-300, 1e150], dtype=torch.float64))
@@ -254,16 +182,6 @@ def test_squares_beyond_a_float_meet_before_they_leave_it():
 def test_an_integer_too_large_for_torch_is_a_standard_deviation():
     scores = sample_scores(2, 3, 5, sigma_q=10**20, sigma_k=1e-20, generator=seeded())
     assert 0 < scores.abs().min() < 100
-
-
-def test_a_temperature_is_judged_in_the_dtype_of_the_scores():
-    near = torch.tensor([0.0, 1e-50], dtype=torch.float64)  # 10⁻⁵⁰ is 0 in float32
-    assert saturation(near, 1e-50).frobenius > 1e48
-    with refuses(
-        ValueError,
-        "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian",
-    ):
-        saturation(torch.zeros(2), torch.tensor(1e-50, dtype=torch.float64))
 
 
 def test_two_values_have_no_error_of_their_variance():
@@ -364,18 +282,6 @@ def test_two_values_have_no_error_of_their_variance():
             ValueError,
             "rows, keys and d_k must make at most 2³¹ numbers, got 1000000 · 1000000 · 3",
         ),
-        (lambda: saturation(torch.zeros(3), "1"), TypeError, "tau must be a number, got str"),
-        (
-            lambda: saturation(torch.zeros(3), 0.0),
-            ValueError,
-            "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian",
-        ),
-        (
-            lambda: saturation(torch.zeros(2, 3), torch.tensor([[1.0], [0.0]])),
-            ValueError,
-            "tau must lie in (0, ∞], got 0: a frozen row with ties has no finite Jacobian",
-        ),
-        (lambda: saturation(torch.zeros(3), -1.0), ValueError, "tau must lie in [0, ∞], got -1.0"),
     ],
 )
 def test_bad_input(call, error, message):
