@@ -145,10 +145,6 @@ def _check(weights: Any, values: Any) -> None:
             "expected weights (…, Tq, Tk) and values (…, Tk, d_v) with the same Tk, got "
             f"{w} and {v}"
         )
-    if weights.dtype != values.dtype:
-        raise TypeError(
-            f"expected weights and values of one dtype, got {weights.dtype} and {values.dtype}"
-        )
     _checks.like("values", values, "weights", weights)
     if not _checks.broadcast(w[:-2], v[:-2]):
         raise ValueError(

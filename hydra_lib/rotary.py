@@ -45,7 +45,7 @@ def rotate(
     even = torch.arange(0, x.shape[-1], 2, dtype=torch.float64)
     position = start + torch.arange(x.shape[-2], dtype=torch.float64)
     angle = position[:, None] * BASE ** (-even / x.shape[-1])  # (T, d/2)
-    wide = torch.promote_types(x.dtype, torch.float32)  # a narrow sine would change lengths
+    wide = _checks.wide(x.dtype)  # a narrow sine would change lengths
     cos, sin = (part.to(x.device, wide) for part in (angle.cos(), angle.sin()))
     a, b = x[..., 0::2].to(wide), x[..., 1::2].to(wide)
     turned = torch.stack((a * cos - b * sin, a * sin + b * cos), -1)

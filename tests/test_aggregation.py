@@ -133,7 +133,7 @@ INNER = "expected weights (…, Tq, Tk) and values (…, Tk, d_v) with the same 
         (
             lambda: aggregate(torch.ones(2, 2), torch.ones(2, 2).double()),
             TypeError,
-            "expected weights and values of one dtype, got torch.float32 and torch.float64",
+            "values must be torch.float32 like weights, got torch.float64",
         ),
         (
             lambda: aggregate_by_loops(torch.ones(2, 3, 3), torch.ones(3, 3)),

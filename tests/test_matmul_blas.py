@@ -232,7 +232,7 @@ def test_the_faster_one_wins(monkeypatch, winner):
 def test_without_openblas(without):
     assert blas.libraries() == ("torch",)
     assert blas.fastest(999, 999, 999, torch.float32, CPU) == "torch"
-    with refuses(ValueError, "library must be among torch, got 'OpenBLAS'"):
+    with refuses(ValueError, "library must be one of torch, got 'OpenBLAS'"):
         strassen_fast(torch.ones(2, 2), torch.ones(2, 2), library="OpenBLAS")
 
 
@@ -289,5 +289,5 @@ def test_the_error_is_within_the_bound(library, levels):
 
 def test_refuses_another_library():
     expected = ", ".join(blas.libraries())
-    with refuses(ValueError, f"library must be among {expected}, got 'MKL'"):
+    with refuses(ValueError, f"library must be one of {expected}, got 'MKL'"):
         strassen_fast(torch.ones(2, 2), torch.ones(2, 2), library="MKL")

@@ -14,9 +14,7 @@ from typing import Any
 import torch
 from numpy.linalg import _umath_linalg  # a part of NumPy that is linked with its BLAS
 
-from hydra_lib import _checks
-
-__all__ = ["check_library", "fastest", "kernels", "libraries", "multiply"]
+__all__ = ["fastest", "kernels", "libraries", "multiply"]
 
 TORCH, OPENBLAS = "torch", "OpenBLAS"
 
@@ -51,18 +49,6 @@ def kernels() -> str | None:
     """
     found = _openblas()
     return found["kernels"]().decode() if found else None
-
-
-def check_library(library: Any) -> str:
-    """The name, if it is one of :func:`libraries`. Raises ValueError otherwise.
-
-    >>> check_library("torch")
-    'torch'
-    """
-    if library not in libraries():
-        expected = ", ".join(libraries())
-        raise ValueError(f"library must be among {expected}, got {_checks.shown(library)}")
-    return library
 
 
 def fastest(m: int, k: int, n: int, dtype: torch.dtype, device: torch.device) -> str:

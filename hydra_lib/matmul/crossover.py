@@ -6,7 +6,7 @@ import math
 import torch
 
 from hydra_lib import _checks
-from hydra_lib.matmul.blas import check_library
+from hydra_lib.matmul.blas import libraries
 from hydra_lib.records import record
 
 __all__ = ["choose_levels"]
@@ -36,7 +36,7 @@ def choose_levels(
     m, k, n = (_checks.integer(*side, 0) for side in (("m", m), ("k", k), ("n", n)))
     _checks.instance("dtype", dtype, torch.dtype)
     _checks.instance("device", device, torch.device)
-    check_library(library)
+    _checks.one_of("library", library, libraries())
     return levels_of_checked(m, k, n, dtype, device, library)
 
 

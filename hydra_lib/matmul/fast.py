@@ -85,7 +85,7 @@ def strassen_fast(
     if levels is not None:
         levels = _checks.integer("levels", levels, 0)
     if library is not None:
-        blas.check_library(library)
+        _checks.one_of("library", library, blas.libraries())
     if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (a, b, out)):
         raise ValueError("a, b and out must be detached, got one that requires a gradient")
     if b.ndim == 2 < a.ndim and a.is_contiguous() and (out is None or out.is_contiguous()):

@@ -9,6 +9,8 @@ How they are written down: :mod:`hydra_lib.matmul.bilinear`.
 (49, 23)
 """
 
+from itertools import product
+
 import numpy as np
 
 from hydra_lib import _checks
@@ -25,13 +27,10 @@ def naive(m: int, k: int, n: int) -> BilinearAlgorithm:
     m, k, n = (_checks.integer(*side) for side in (("m", m), ("k", k), ("n", n)))
     _checks.fits("m, k and n", m * k * n, max(m * k, k * n, m * n))
 
-    def one_hot(rows, columns, shape):
-        hot = np.eye(rows * columns, dtype=np.int64).reshape(*shape, rows, columns)
-        return np.broadcast_to(hot, (m, k, n, rows, columns)).reshape(m * k * n, rows, columns)
-
-    return BilinearAlgorithm(
-        one_hot(m, k, (m, k, 1)), one_hot(k, n, (1, k, n)), one_hot(m, n, (m, 1, n))
-    )
+    U, V, W = (np.zeros((m * k * n, *shape), np.int64) for shape in ((m, k), (k, n), (m, n)))
+    for r, (i, p, j) in enumerate(product(range(m), range(k), range(n))):
+        U[r, i, p] = V[r, p, j] = W[r, i, j] = 1
+    return BilinearAlgorithm(U, V, W)
 
 
 STRASSEN = BilinearAlgorithm.parse(

@@ -13,28 +13,6 @@ from typing import Any
 
 import torch
 
-__all__ = [
-    "Collective",
-    "Collectives",
-    "Cost",
-    "NoGroupError",
-    "Partial",
-    "RankFailedError",
-    "Seconds",
-    "attention_of",
-    "attention_over_ranks",
-    "backend",
-    "heads_over_ranks",
-    "identity",
-    "keys_over_ranks",
-    "merge",
-    "mesh_of_ranks",
-    "partial_softmax",
-    "run",
-    "seconds",
-    "shard_heads",
-]
-
 # The merge and the costs need no torch.distributed, which takes a second to import.
 _HOME = {
     "Collective": "collectives",
@@ -57,6 +35,8 @@ _HOME = {
     "seconds": "costs",
     "shard_heads": "heads",
 }
+
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:

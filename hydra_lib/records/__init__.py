@@ -30,14 +30,7 @@ FOLDER = Path(__file__).parent
 :meta hide-value:
 """
 
-KNOWN = {
-    "attention": "benchmarks/attention.py",
-    "heads": "benchmarks/heads.py",
-    "ladder": "benchmarks/ladder.py",
-    "page": "benchmarks/page.py",
-    "parallel": "benchmarks/parallel.py",
-    "strassen": "benchmarks/strassen.py",
-}
+KNOWN = {"attention", "heads", "ladder", "page", "parallel", "strassen"}
 """The records that a benchmark writes, whether or not it was run; GPUs add ``gpu-<device>``."""
 
 
@@ -53,7 +46,7 @@ def record(name: str) -> dict | None:
     _checks.instance("name", name, str)
     paths = {path.stem: path for path in FOLDER.glob("*.json")}
     if not name.startswith("gpu-"):
-        _checks.one_of("name", name, sorted(KNOWN | paths))
+        _checks.one_of("name", name, sorted(KNOWN | paths.keys()))
     return json.loads(paths[name].read_text("utf-8")) if name in paths else None
 
 
@@ -94,11 +87,16 @@ def provenance(record: dict) -> str:
     """
     check(record)
     about = record["environment"]
-    where = about["device"]
-    if where == about["cpu"] and about["threads"]:
-        where += f", {about['threads']} thread{'s' * (about['threads'] > 1)}"
     versions = ", ".join(f"{key} {value}" for key, value in about["versions"].items() if value)
-    return f"{where}, {about['date'][:10]};\n{versions}."
+    return f"{machine(about)}, {about['date'][:10]};\n{versions}."
+
+
+def machine(environment: dict) -> str:
+    """The device, and for a processor how many threads torch used, where that is known."""
+    device, threads = environment["device"], environment["threads"]
+    if device != environment["cpu"] or threads is None:
+        return device
+    return f"{device}, {threads} thread{'s' * (threads > 1)}"
 
 
 def write(record: dict, path: Path) -> None:

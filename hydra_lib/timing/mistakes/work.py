@@ -11,6 +11,7 @@ from hydra_lib.timing.accuracy import relative_error
 from hydra_lib.timing.environment import NoCudaError, check_device
 from hydra_lib.timing.measurement import bench
 from hydra_lib.timing.mistakes._mistake import Mistake, chosen, matrix, repeat, since
+from hydra_lib.timing.sampling import stopwatch
 
 __all__ = ["allocation", "cached_inputs", "tf32", "threads"]
 
@@ -83,16 +84,11 @@ def cached_inputs(
     x = torch.ones(size // 4, device=device)
     scrap = torch.zeros(max(2**28, 4 * size) // 4, device=device)
 
+    clock = stopwatch(where, flush=False)
+
     def seconds(before: Callable) -> float:
         before()
-        if where.type == "cpu":
-            return since(x.sum)
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        _result = x.sum()
-        end.record()
-        torch.cuda.synchronize(where)
-        return begin.elapsed_time(end) / 1e3
+        return clock(x.sum, ())
 
     def touch() -> None:
         x.sum()
