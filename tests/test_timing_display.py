@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra_lib.records import machine
+from hydra_lib.records.schema import machine
 from hydra_lib.timing import Comparison, Timing
 from hydra_lib.timing.display import percent, quantity
 

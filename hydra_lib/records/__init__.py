@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra_lib import _checks
-from hydra_lib.records.schema import SIZES, check
+from hydra_lib.records.schema import SIZES, check, machine
 
 __all__ = [
     "FOLDER",
@@ -89,14 +89,6 @@ def provenance(record: dict) -> str:
     about = record["environment"]
     versions = ", ".join(f"{key} {value}" for key, value in about["versions"].items() if value)
     return f"{machine(about)}, {about['date'][:10]};\n{versions}."
-
-
-def machine(environment: dict) -> str:
-    """The device, and for a processor how many threads torch used, where that is known."""
-    device, threads = environment["device"], environment["threads"]
-    if device != environment["cpu"] or threads is None:
-        return device
-    return f"{device}, {threads} thread{'s' * (threads > 1)}"
 
 
 def write(record: dict, path: Path) -> None:

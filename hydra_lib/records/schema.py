@@ -181,3 +181,11 @@ def _place(row: dict, kernel: str) -> tuple:
     """What a pair has in common; levels are the kernel's own."""
     sizes = [row.get(key) for key in SIZES if key != "levels"]
     return kernel, row["group"], row["pass"], row["dtype"], *sizes
+
+
+def machine(environment: dict) -> str:
+    """The device, and for a processor how many threads torch used, where that is known."""
+    device, threads = environment["device"], environment["threads"]
+    if device != environment["cpu"] or threads is None:
+        return device
+    return f"{device}, {threads} thread{'s' * (threads > 1)}"

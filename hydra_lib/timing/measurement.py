@@ -12,7 +12,7 @@ from html import escape
 import torch
 
 from hydra_lib import _checks
-from hydra_lib.records import machine
+from hydra_lib.records.schema import machine
 from hydra_lib.timing.accuracy import FailedCheckError, as_tensor, check, to_float64
 from hydra_lib.timing.display import percent, quantity
 from hydra_lib.timing.environment import check_device, environment_of
