@@ -228,7 +228,7 @@ def showing_widgets(open_page, address_of):
         data = embed_data(views=widgets, drop_defaults=False)
         text = "<!doctype html><meta charset=utf-8><title>widgets</title>"
         text += "<meta name=viewport content='width=device-width'><link rel=icon href='data:,'>"
-        text += f"<script>{HOST.read_text('utf-8')}</script>"
+        text += f"<style>{widgets[0]._css}</style><script>{HOST.read_text('utf-8')}</script>"
         kinds = [("state", data["manager_state"])] + [("view", view) for view in data["view_specs"]]
         for kind, content in kinds:
             body = json.dumps(content).replace("</", "<\\/")

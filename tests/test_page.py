@@ -459,6 +459,7 @@ def test_lines_and_equations_are_aligned_as_sphinx_does():
 
 def test_only_rules_that_a_page_uses_are_kept():
     css = ".a,.b:not(.c){x:1} .d{x:2} @media print{.d{x:3} #e .a{x:4}} p>.a\\:b{x:5} @media x{.d{}}"
+    css += "@container y (width < 9em){.d{x:7}}"
     used = {"a", "b", "e", "a:b"}
     assert styles.purge(css, used) == (".a,.b:not(.c){x:1}@media print{#e .a{x:4}}p>.a\\:b{x:5}")
     assert styles.purge(":is(.a, .b:not(.c)) p, .d{x:6}", used) == ":is(.a, .b:not(.c)) p{x:6}"
@@ -516,6 +517,10 @@ def test_what_scrolls_takes_focus_and_what_is_folded_once_it_is_opened(open_page
     reached = f"all => all.every((e) => (e.tabIndex === 0) === (!{folded} && {wide}))"
     assert boxes.evaluate_all(reached)
     assert boxes.evaluate_all(f"all => all.some((e) => !{folded} && {wide})")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    drawn(page)
+    assert boxes.evaluate_all(reached)
+    page.set_viewport_size({"width": 360, "height": 800})
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     drawn(page)
     assert not boxes.evaluate_all(f"all => all.some((e) => {folded})")

@@ -325,6 +325,15 @@ def test_numbers_as_text():
     assert got == ["1000", " 12345678 ", "1000.5", *texts[3:]]
 
 
+def test_tenths_and_lists():
+    cases = [-0.04, 0, 1.25, -0.06, -12]
+    got = json.loads(in_javascript("ui.js", "m.tenths(c)", cases))
+    assert got == ["0.0", "0.0", "1.3", "−0.1", "−12.0"]
+    assert json.loads(in_javascript("ui.js", "m.tenths(-Infinity)", [0])) == ["−∞"]
+    got = json.loads(in_javascript("ui.js", "m.listed(c)", [[], [1], [1, 2], ["a", "b", "c"]]))
+    assert got == ["", "1", "1 and 2", "a, b and c"]
+
+
 def test_shades_and_options():
     cases = [-1, 0, 0.12345, 0.5, 1, 1.5]
     node = "{classList: {add() {}}, style: {setProperty(_, share) { this.shade = share; }}}"

@@ -373,11 +373,22 @@ def expect_told(page, name, product, at, a, b):
 @pytest.mark.parametrize(("name", "product"), [("strassen", 4), ("winograd", 6), ("naive", 0)])
 def test_every_cell_says_what_entered_it(widget_page, name, product):
     page = widget_page(StrassenWidget(algorithm=name, product=product))
-    for at in range(4):
-        for a in range(4):
-            for b in range(4):
-                cell(page, at, a, b).focus()
-                expect_told(page, name, product, at, a, b)
+    found = page.evaluate(
+        """() => {
+            const texts = (all) => [...all].map((one) => one.textContent);
+            const line = [...document.querySelectorAll(".hydra-summary")].at(-1);
+            return [...document.querySelectorAll(".hydra-board button")].map((button) => {
+                button.focus();
+                return [line.textContent, texts(line.querySelectorAll("strong")),
+                    texts(document.querySelectorAll(".hydra-enters")),
+                    [...document.querySelectorAll(".hydra-asked")].map((one) => one === button)];
+            });
+        }"""
+    )
+    for place, (told, bold, pills, asked) in zip(np.ndindex(4, 4, 4), found, strict=True):
+        assert [told, bold] == list(story(ALGORITHMS[name], product, *place))
+        assert pills == re.findall("from\xa0(M.)", told)
+        assert asked == [True]
 
 
 def test_a_cell_s_story_by_hand():

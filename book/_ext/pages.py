@@ -179,8 +179,10 @@ def beside_their_views(text: str) -> str:
         return text
     states = json.loads(found[2])["state"]
     text = text[: found.start()] + text[found.end() :]
-    sheets = {model["state"].pop("_css", None) or "": None for model in states.values()}
-    text = text.replace("</head>", f"<style>{''.join(sheets)}</style>\n</head>", 1)
+    used = styles.words([text], [model["state"].get("_esm", "") for model in states.values()])
+    sheets = dict.fromkeys(model["state"].pop("_css", "") for model in states.values())
+    style = "".join(styles.purge(sheet, used) for sheet in sheets)
+    text = text.replace("</head>", f"<style>{style}</style>\n</head>", 1)
 
     sent: dict[str, int] = {}
     # The first widget's module is made while the page is still being read: it stands in the head.

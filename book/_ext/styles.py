@@ -44,7 +44,7 @@ def kept(rule, used: set[str]) -> str:
         raise ValueError(f"a stylesheet cannot be read: {rule.message}")
     prelude = tinycss2.serialize(rule.prelude).strip()
     if rule.type == "at-rule":
-        if rule.at_keyword in {"media", "supports"}:
+        if rule.at_keyword in {"container", "media", "supports"}:
             inner = purge(rule.content, used)
             return f"@{rule.at_keyword} {prelude}{{{inner}}}" if inner else ""
         if rule.at_keyword == "font-face" and "Awesome" in tinycss2.serialize(rule.content):

@@ -9,8 +9,11 @@ function focusScrolling() {
   // What is folded waits until it is opened: to measure it would lay it out now, each on its own.
   const shown = [...document.querySelectorAll(boxes)].filter((box) => !box.closest("details:not([open])"));
   // Measured before anything is changed: a change between two would lay out the page for each.
-  const wide = shown.filter((box) => box.scrollWidth > box.clientWidth);
-  for (const box of wide) box.tabIndex = 0;
+  const wide = new Set(shown.filter((box) => box.scrollWidth > box.clientWidth));
+  for (const box of shown) {
+    if (wide.has(box)) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
 }
 addEventListener("DOMContentLoaded", focusScrolling);
 addEventListener("toggle", focusScrolling, true);

@@ -11,12 +11,14 @@
   let fragment = location.hash; // as it was last read or written
   addEventListener("hashchange", () => { fragment = location.hash; });
 
-  class Model {
+  class Model extends EventTarget {
     #state;
     #initial;
-    #handlers = new Map();
     #resting = 0;
+    on = this.addEventListener;
+    off = this.removeEventListener;
     constructor(state) {
+      super();
       this.#state = state;
       this.#initial = { ...state };
     }
@@ -26,16 +28,8 @@
     set(name, value) {
       if (same(value, this.#state[name])) return;
       this.#state[name] = value;
-      for (const handler of this.#handlers.get(`change:${name}`) ?? []) handler();
+      this.dispatchEvent(new Event(`change:${name}`));
     }
-    on(event, handler) {
-      if (!this.#handlers.has(event)) this.#handlers.set(event, new Set());
-      this.#handlers.get(event).add(handler);
-    }
-    off(event, handler) {
-      this.#handlers.get(event)?.delete(handler);
-    }
-    send() {} // nobody to send to
     /** Write the setting into the URL, once it rests: browsers refuse a hundred changes in a row. */
     save_changes() {
       clearTimeout(this.#resting);
@@ -102,16 +96,11 @@
     return modules.get(source);
   }
 
-  const styles = new Set();
   async function show(script) {
     const { model_id: id } = JSON.parse(script.textContent);
-    const { _esm: source, _css: style, ...state } = saved[id].state;
+    const { _esm: source, ...state } = saved[id].state;
     if (!models.has(id)) models.set(id, new Model(state));
     const model = models.get(id);
-    if (style && !styles.has(style)) {
-      styles.add(style);
-      document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
-    }
     const widget = await load(source);
     const el = document.createElement("div");
     const problem = Object.assign(document.createElement("p"), { className: "hydra-problem", role: "alert" });

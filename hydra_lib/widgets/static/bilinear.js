@@ -53,8 +53,7 @@ export function productText({ U, V }, r) {
 
 /** "C₁₁ with + and C₂₂ with +", no line starting with a sign. */
 export function landingText({ W }, r) {
-  const all = blockTerms("C", W[r]).map(({ sign, name }) => `${name} with\u00a0${sign}`);
-  return [all.slice(0, -1).join(", "), all.at(-1)].filter(Boolean).join(" and ");
+  return new Intl.ListFormat("en-GB").format(blockTerms("C", W[r]).map(({ sign, name }) => `${name} with\u00a0${sign}`));
 }
 
 /**

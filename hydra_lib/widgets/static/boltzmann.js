@@ -6,7 +6,7 @@ export function boltzmann(scores, tau) {
   const top = Math.max(...scores);
   if (top === -Infinity) {
     const p = scores.map(() => 0);
-    return { p, logZ: -Infinity, F: Infinity, U: 0, S: 0, C: 0 };
+    return { p, F: Infinity, U: 0, S: 0, C: 0 };
   }
   // z = (s − max)/τ ≤ 0 cannot overflow; both ends of the temperature axis are limits of it.
   const z = scores.map((s) => {
@@ -25,7 +25,6 @@ export function boltzmann(scores, tau) {
   const logTotal = Math.log1p(beside);
   return {
     p,
-    logZ: (top === 0 ? 0 : top / tau) + logTotal,
     F: -top - (logTotal === 0 ? 0 : tau * logTotal),
     U: -top - mean((i) => scores[i] - top),
     S: logTotal - zMean,

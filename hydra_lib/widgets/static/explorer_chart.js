@@ -71,11 +71,9 @@ function marks(node, found, chosen, onChoose) {
     const [said, at, anchor] = inTable(mark) ? named(mark) : shortened(mark);
     const side = anchor === "end" ? -1 : 1;
     taken.push([at, at + side * LETTER * said.length].sort((a, b) => a - b).concat(level));
-    const pick = svg("g", { class: row.kernel === chosen ? "hydra-point hydra-picked" : "hydra-point" },
+    node.append(svg("g", { class: row.kernel === chosen ? "hydra-point hydra-picked" : "hydra-point", onclick: () => onChoose(row.kernel) },
       svg("circle", { cx: x, cy: y, r: 4.5 }), svg("title", {}, row.kernel),
-      ...(said ? [line(x + side * 4, y, at - side * 2, level, "hydra-lead"), text(at, level + 4, said, anchor)] : []));
-    pick.addEventListener("click", () => onChoose(row.kernel));
-    node.append(pick);
+      ...(said ? [line(x + side * 4, y, at - side * 2, level, "hydra-lead"), text(at, level + 4, said, anchor)] : [])));
   }
 }
 
@@ -140,11 +138,9 @@ export function drawLines(node, shown, show, chosen, onChoose) {
   const ends = [];
   for (const kernel of new Set(points.map(({ row }) => row.kernel))) {
     const own = points.filter(({ row }) => row.kernel === kernel);
-    const path = svg("g", { class: kernel === chosen ? "hydra-path hydra-picked" : "hydra-path" },
+    node.append(svg("g", { class: kernel === chosen ? "hydra-path hydra-picked" : "hydra-path", onclick: () => onChoose(kernel) },
       svg("polyline", { points: own.map((p) => [x(p.x), y(p.value)]).join(" ") }),
-      ...own.map((p) => svg("circle", { cx: x(p.x), cy: y(p.value), r: 2.5 })));
-    path.addEventListener("click", () => onChoose(kernel));
-    node.append(path);
+      ...own.map((p) => svg("circle", { cx: x(p.x), cy: y(p.value), r: 2.5 }))));
     const rank = shown.lines.findIndex((row) => row.kernel === kernel) + 1;
     ends.push({ row: own.at(-1).row, rank, x: x(own.at(-1).x), y: y(own.at(-1).value) });
   }

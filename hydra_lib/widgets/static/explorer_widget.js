@@ -1,5 +1,6 @@
 import { axisOf, closest, scale } from "./chart.js";
 import { drawLines, drawRoof, HEIGHT, quantity, WIDTH } from "./explorer_chart.js";
+import { withinLimits } from "./limits.js";
 import {
   CHOICES, compared, percent, placeOf, provenance, sentence, SPEED, three, TIME, timeText, unitFor, view,
 } from "./records.js";
@@ -134,10 +135,7 @@ function listRows(place, shown, pick) {
   const heads = [["time", "p20–p80"], [speed, "GB/s"], ["ratio", "how"], ["of roof", "set by"]]
     .slice(0, roofs.some(Boolean) ? 4 : 3);
   const grid = table("", lines.length, heads.length, (i) => buttons[i]);
-  columnHeads(grid, "kernel", heads.map(() => ""));
-  const row = grid.root.querySelector("thead tr");
-  row.replaceChildren(row.firstChild, ...heads.map((words) => el("th", { scope: "col" }, ...two(...words))));
-
+  columnHeads(grid, "kernel", heads.map((words) => two(...words)));
   lines.forEach((one, i) => {
     const ratio = compared(rows, one.kernel, taken.reference);
     const cells = grid.cells[i];
@@ -176,9 +174,9 @@ function listRows(place, shown, pick) {
 const two = (first, second) => [first, " ", el("small", {}, second)];
 
 /** What a link may ask for: null, or what some row has. */
-function valid(trait, value, { records }) {
-  if (trait === "show") return SHOW.some(([known]) => known === value);
-  if (trait === "chart") return value === null || Object.hasOwn(CHARTS, value);
+function valid(trait, value, initial) {
+  const { records } = initial;
+  if (trait === "show" || trait === "chart") return withinLimits(trait, value, initial);
   const key = { direction: "pass", reference: "kernel" }[trait] ?? trait;
   if (key === "record") return value === null || Object.hasOwn(records, value);
   return [...CHOICES, "kernel"].includes(key) && (value === null

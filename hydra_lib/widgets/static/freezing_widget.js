@@ -26,12 +26,10 @@ function render({ model, el: root }) {
   const most = Math.log2(lengths.at(-1));
   const fields = lengths.flatMap((n, i) => widths.map((d, j) => {
     const used = model.get("keys_in_use")[i][j];
-    const field = svg("rect", {
+    return svg("rect", {
       x: xOf(d) - FIELD_WIDTH / 2, y: yOf(n) - FIELD_HEIGHT / 2, width: FIELD_WIDTH, height: FIELD_HEIGHT,
-      "fill-opacity": (Math.log2(used) / most).toFixed(3),
+      "fill-opacity": (Math.log2(used) / most).toFixed(3), onclick: () => update(model, { d_k: d, n }),
     });
-    field.addEventListener("click", () => update(model, { d_k: d, n }));
-    return field;
   }));
   const frozen = Array.from({ length: 81 }, (_, i) => lengths[0] * (lengths.at(-1) / lengths[0]) ** (i / 80))
     .map((n) => `${xOf(2 * Math.log(n)).toFixed(1)},${yOf(n).toFixed(1)}`).join(" ");

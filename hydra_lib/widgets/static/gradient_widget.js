@@ -3,7 +3,7 @@ import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
 import { arc, LEAST, strokes } from "./sentence.js";
 import {
-  brief, columnHeads, css, el, follow, heat, line, number, pills, put, say, slider, svg, swatch, table, text, update,
+  brief, columnHeads, css, el, follow, grab, heat, line, number, pills, put, say, slider, svg, swatch, table, tenths, text, update,
   weight,
 } from "./ui.js";
 
@@ -109,26 +109,18 @@ function render({ model, el: root }) {
   const mix = inColumn(row, swatch(css(values[0])));
   const aim = inColumn(0, swatch(css(values[0])));
   aim.classList.add("hydra-aim");
-  const paths = words.map((_, j) => ["casing", "paint"].map((kind) => svg("path", {
-    class: `hydra-${kind}`, style: `--paint:${css(values[j])}`,
+  const paths = words.map((_, j) => ["hydra-casing", "hydra-paint"].map((kind) => svg("path", {
+    class: kind, style: `--paint:${css(values[j])}`,
   })));
   const height = (score) => UNIT * (score + most);
   const discs = words.map((_, j) => {
     const disc = inColumn(j, swatch(css(values[j])));
     disc.classList.add("hydra-knob");
     disc.append(el("i"));
-    let grabbed;
-    disc.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      event.preventDefault();
-      disc.setPointerCapture(event.pointerId);
-      grabbed = { y: event.clientY, score: model.get("scores")[j] };
-    });
-    disc.addEventListener("pointermove", (event) => {
-      if (!disc.hasPointerCapture(event.pointerId)) return;
-      const to = grabbed.score + (grabbed.y - event.clientY) / UNIT;
-      set(j, Math.round(10 * Math.min(most, Math.max(-most, to))) / 10);
-    });
+    let zero; // where the pointer would be at a score of 0
+    disc.addEventListener("pointerdown", ({ clientY }) => { zero = clientY + UNIT * model.get("scores")[j]; });
+    grab(disc, disc, (x, y, { clientY }) =>
+      set(j, Math.round(10 * Math.min(most, Math.max(-most, (zero - clientY) / UNIT))) / 10));
     return disc;
   });
   const aimed = el("span", { class: "hydra-label" });
@@ -164,7 +156,7 @@ function render({ model, el: root }) {
     paint(mix, output);
     paint(aim, values[model.get("target")]);
     words.forEach((_, j) => {
-      sliders[j].set(scores[j], scores[j].toFixed(1).replace(/^-0\.0$/, "0.0").replace("-", "−"));
+      sliders[j].set(scores[j], tenths(scores[j]));
       const cells = rows.cells[j];
       say(cells[1], weight(p[j]));
       heat(cells[1], p[j]);

@@ -10,7 +10,7 @@ const FAINT = 0.005; // a weight below is 0.00 and not drawn
 export function headPicker({ layers, heads }, onChoose) {
   const buttons = Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, (__, head) => el("button", {
     type: "button", onclick: () => onChoose(layer, head), onfocus: () => onChoose(layer, head),
-  }, svg("svg", { "aria-hidden": true }), el("span", {}, el("span", {}, called(layer, head)), el("span"), el("span")))));
+  }, svg("svg", { "aria-hidden": "true" }), el("span", {}, el("span", {}, called(layer, head)), el("span"), el("span")))));
   const rest = roving([buttons.flat()]); // whose rows a narrow page breaks
   const root = el("div", { class: "hydra-picker" }, ...buttons.map((row, layer) =>
     el("div", { role: "group", "aria-label": `layer ${layer}`, style: `--heads:${row.length}` },
@@ -75,7 +75,10 @@ function past(T) {
 /** All weights of a head: a row a query, a column a key. */
 export function attentionMap({ choose, point }) {
   const caption = el("figcaption");
-  const picture = svg("svg", { role: "img" });
+  const picture = svg("svg", {
+    role: "img", onpointermove: (event) => point(at(event)), onpointerleave: () => point(undefined),
+    onclick: (event) => choose(at(event)),
+  });
   const row = svg("rect", { x: 0, height: 1, class: "hydra-query" });
   const root = el("figure", { class: "hydra-map" }, caption, picture);
   let drawn; // the weights of the picture; of another text they are others
@@ -84,9 +87,6 @@ export function attentionMap({ choose, point }) {
     const T = Math.sqrt(drawn.length);
     return Math.min(T - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * T)));
   };
-  picture.addEventListener("pointermove", (event) => point(at(event)));
-  picture.addEventListener("pointerleave", () => point(undefined));
-  picture.addEventListener("click", (event) => choose(at(event)));
   const draw = (name, weights, text, notes, position) => {
     const T = text.length;
     row.setAttribute("y", position);

@@ -1,7 +1,7 @@
 // What the head viewer says of a document, a head and a symbol.
 import { SYMBOLS } from "./toy_language.js";
 import { predict } from "./toy_model.js";
-import { el } from "./ui.js";
+import { el, listed } from "./ui.js";
 
 const LOOK_UPS = ["induction", "bracket", "entity"];
 const HALF = 0.5; // of its attention: from there on a head looks somewhere
@@ -94,5 +94,3 @@ export function count({ text, notes, whole }, run, without) {
   if (found.length === 0) return "This document asks for nothing yet.";
   return `Answers the model finds here${without ? ` without ${without}` : ""}: ${found.join(", ")}.`;
 }
-
-const listed = (names) => [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");

@@ -34,9 +34,8 @@ function render({ model, el: root }) {
     label("what it gets: a place and a colour"), ...shown, ...words.map((word) => el("span", {}, word)));
   const heads = [0, 1].map((i) => {
     const one = table(`head ${i}: weights, a row for each word`, words.length, words.length, (t) => words[t]);
-    columnHeads(one, "", words);
+    columnHeads(one, "", words.map((word) => el("span", { class: "hydra-aside" }, word)));
     one.root.classList.add("hydra-dense", "hydra-mixing");
-    one.root.querySelectorAll("thead th").forEach((cell) => cell.replaceChildren(el("span", { class: "hydra-aside" }, cell.textContent)));
     one.cells.forEach((cells, t) => cells.forEach((cell, j) => cell.classList.toggle("hydra-skipped", j > t)));
     return one;
   });

@@ -1,6 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { finding, merge, slicesOf } from "./pieces.js";
-import { brief, css, el, follow, pills, say, swatch, update, vector } from "./ui.js";
+import { brief, css, el, follow, listed, pills, say, swatch, tenths, update, vector } from "./ui.js";
 
 const placed = (row, items) => items.map((item, j) => {
   Object.assign(item.style, { gridRow: row, gridColumn: j + 1 });
@@ -40,7 +40,7 @@ function render({ model, el: root }) {
     query.set(String(word));
     model.get("cuts").forEach((cut, j) => cuts[j].setAttribute("aria-pressed", cut));
     scores[word].forEach((score, j) => {
-      say(shares[j], j <= word ? signed(score) : "−∞");
+      say(shares[j], j <= word ? tenths(score) : "−∞");
       paints[j].classList.toggle("hydra-none", j > word);
     });
     const slices = slicesOf(model.get("cuts"));
@@ -49,7 +49,7 @@ function render({ model, el: root }) {
     const parts = found.map(({ m, l }) => (l > 0 ? (Math.exp(m - whole.m) * l) / whole.l : 0));
     ranks.replaceChildren(...found.map((one, r) => {
       const box = el("div", {}, el("strong", {}, String(r)), paintOf(one),
-        el("span", {}, `m ${signed(one.m)}`), el("span", {}, `l ${one.l.toFixed(2)}`));
+        el("span", {}, `m ${tenths(one.m)}`), el("span", {}, `l ${one.l.toFixed(2)}`));
       box.style.gridColumn = `span ${slices[r].length}`;
       return box;
     }));
@@ -67,9 +67,8 @@ function told(word, { m, l }, parts) {
   const idle = parts.flatMap((part, r) => (part === 0 ? [r] : []));
   const said = parts.flatMap((part, r) => (part > 0 ? [`${percent(part)} from rank ${r}`] : [])).join(", ");
   const some = idle.length > 1;
-  const ranks = some ? `s ${idle.slice(0, -1).join(", ")} and ${idle.at(-1)}` : ` ${idle[0]}`;
-  return `For “${word}” the largest score of all is ${signed(m)}; relative to it, the sum is ${brief(l)}: ${said}.`
-    + (idle.length ? ` Rank${ranks} found nothing: “${word}” may see none of ${some ? "their" : "its"} keys.` : "")
+  return `For “${word}” the largest score of all is ${tenths(m)}; relative to it, the sum is ${brief(l)}: ${said}.`
+    + (idle.length ? ` Rank${some ? "s" : ""} ${listed(idle)} found nothing: “${word}” may see none of ${some ? "their" : "its"} keys.` : "")
     + " Cut elsewhere, and the output stays the same.";
 }
 
@@ -77,7 +76,6 @@ const mixture = ({ l, o }) => o.map((x) => x / l);
 const average = (colours) => colours[0].map((_, c) => colours.reduce((total, one) => total + one[c], 0) / colours.length);
 const paintOf = (one) => (one.l > 0 ? swatch(css(mixture(one))) : el("span", { class: "hydra-swatch hydra-none", "aria-hidden": "true" }));
 const painted = (colour) => el("span", { class: "hydra-term" }, swatch(css(colour)), ` ${vector(colour)}`);
-const signed = (x) => (x === -Infinity ? "−∞" : x.toFixed(1).replace("-", "−"));
 const percent = (part) => (part < 0.001 ? "less than 0.1 %"
   : part > 0.9995 && part < 1 ? "more than 99.9 %" : `${brief(100 * part)} %`);
 

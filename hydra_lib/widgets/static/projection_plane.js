@@ -19,8 +19,7 @@ export function way(x, arrows) {
 export function featurePlane({ caption, features, words, values, turn, pick }) {
   const picture = svg("svg", { viewBox: `${-REACH} ${-REACH} ${2 * REACH} ${2 * REACH}`, class: "hydra-plane", "aria-hidden": "true" });
   const turned = features.map((feature, f) => {
-    const handle = svg("circle", { r: 0.55, class: "hydra-handle" });
-    handle.addEventListener("pointerdown", () => pick(f));
+    const handle = svg("circle", { r: 0.55, class: "hydra-handle", onpointerdown: () => pick(f) });
     grab(handle, picture, (x, y) => turn(f, [2 * x - 1, 1 - 2 * y].map((share) => (share * REACH) / UNIT)));
     return {
       line: svg("line", { class: "hydra-key" }), handle,

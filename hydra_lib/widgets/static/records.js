@@ -79,7 +79,6 @@ export function place({ peak, bandwidth }, flops, bytes, seconds) {
   const least = Math.max(moving, computing);
   return {
     intensity: flops / bytes,
-    ridge: peak / bandwidth,
     bound: moving > computing ? "memory" : "compute",
     leastSeconds: least,
     share: least / seconds,

@@ -3,7 +3,7 @@ import { withinLimits } from "./limits.js";
 import { LENGTH, turned } from "./rotary.js";
 import { dot } from "./sentence.js";
 import { rowDrawing } from "./trace_drawing.js";
-import { brief, css, el, follow, line, put, say, slider, svg, text, update, weight } from "./ui.js";
+import { brief, css, el, follow, line, listed, put, say, slider, svg, text, update, weight } from "./ui.js";
 
 const DIAL = 6; // how far a dial reaches to each side, in the units of its arrows
 const FURTHEST = 24; // words back, in the picture of scores
@@ -94,8 +94,7 @@ function told(words, weights, aimed) {
   const others = weights.map((_, j) => j).filter((j) => j !== aimed);
   const best = Math.max(...others.map((j) => weights[j]));
   const tied = others.filter((j) => best - weights[j] < SAME).map((j) => `“${words[j]}”`);
-  const most = tied.length > 1
-    ? `${tied.slice(0, -1).join(", ")} and ${tied.at(-1)} get most, ${written(best)} each.` : `${tied[0]} gets most, ${written(best)}.`;
+  const most = `${listed(tied)} ${tied.length > 1 ? `get most, ${written(best)} each` : `gets most, ${written(best)}`}.`;
   const back = word - aimed;
   const looks = `${asks} looks ${back ? `${back} ${back === 1 ? "word" : "words"} back` : "at itself"}`;
   if (aimed < 0) return `${looks}, where there is none: ${most}`;
@@ -110,9 +109,8 @@ function dial(paint, press) {
   const query = line(0, 0, 0, 0, "hydra-ask");
   const key = line(0, 0, 0, 0, "hydra-key");
   const tip = svg("circle", { r: 1.3, class: "hydra-keys", style: `--paint:${paint}` });
-  const root = svg("svg", { viewBox: `${-DIAL - 1} ${-DIAL - 1} ${2 * DIAL + 2} ${2 * DIAL + 2}`, class: "hydra-dial", "aria-hidden": "true" },
+  const root = svg("svg", { viewBox: `${-DIAL - 1} ${-DIAL - 1} ${2 * DIAL + 2} ${2 * DIAL + 2}`, class: "hydra-dial", "aria-hidden": "true", onclick: press },
     svg("circle", { r: DIAL, class: "hydra-rim" }), query, key, tip);
-  root.addEventListener("click", press);
   return {
     root,
     draw([x, y], asked, own) {

@@ -1,4 +1,4 @@
-import { borrowed, put, update } from "./ui.js";
+import { borrowed, grab, put, update } from "./ui.js";
 
 const USUAL = 4; // parts, of which a pot is as large as a value that has none
 const TREMBLE = 3; // pixels in which a hand has not chosen yet: the rule stays
@@ -29,16 +29,13 @@ export function pots(model, words, paints) {
       document.addEventListener("pointermove", () => { letGo = false; }, { once: true });
     });
     pot.addEventListener("pointerdown", (event) => {
-      event.preventDefault();
       event.stopPropagation(); // the sentence would let it go
-      pot.setPointerCapture(event.pointerId);
       pot.focus({ preventScroll: true });
       grabbed = { y: event.clientY, size: sizeOf(model.get("parts")[j]) };
     });
-    pot.addEventListener("pointermove", (event) => {
-      if (!pot.hasPointerCapture(event.pointerId)) return;
-      const size = Math.max(0, grabbed.size + (grabbed.y - event.clientY) / pot.offsetHeight);
-      grabbed.moved ||= Math.abs(grabbed.y - event.clientY) >= TREMBLE;
+    grab(pot, pot, (x, y, { clientY }) => {
+      const size = Math.max(0, grabbed.size + (grabbed.y - clientY) / pot.offsetHeight);
+      grabbed.moved ||= Math.abs(grabbed.y - clientY) >= TREMBLE;
       if (grabbed.moved) set(j, USUAL * size ** 2);
     });
     pot.addEventListener("keydown", (event) => {

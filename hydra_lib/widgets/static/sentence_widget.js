@@ -4,7 +4,7 @@ import { arc, between, LEAST, mixed, scoresOf, strokes, weightsOf } from "./sent
 import { plane } from "./sentence_plane.js";
 import { pots } from "./sentence_pots.js";
 import {
-  brief, columnHeads, css, el, follow, heat, pills, roving, say, slider, svg, swatch, table, update,
+  brief, columnHeads, css, el, follow, heat, pills, roving, say, slider, svg, swatch, table, tenths, update,
   vector,
 } from "./ui.js";
 
@@ -95,11 +95,9 @@ function render({ model, el: root }) {
   const rest = roving([buttons]);
 
   const matrix = table("weights: a row for each output", n, n + 1, (i) => words[i]);
-  columnHeads(matrix, "", [...words, model.get("q").length > n ? "all" : "mixed"]);
-  const heads = [...matrix.root.querySelectorAll("thead th")];
   const seen = values.map((value) => swatch(css(value)));
-  heads.forEach((cell, j) => cell.replaceChildren(
-    el("span", { class: "hydra-aside" }, cell.textContent), ...(j < n ? [seen[j]] : [])));
+  columnHeads(matrix, "", [
+    ...words.map((word, j) => [el("span", { class: "hydra-aside" }, word), seen[j]]), model.get("q").length > n ? "all" : "mixed"]);
   seen.forEach(light);
   matrix.root.classList.add("hydra-dense", "hydra-mixing");
   const mixes = matrix.cells.map((cells) => cells[n].appendChild(swatch(css([0, 0, 0]))));
@@ -175,7 +173,7 @@ function render({ model, el: root }) {
     const back = model.get("rule") !== "attention" || model.get("future") === "masked";
     const row = scores.length ? scoresOf(setting(), n)[own][chosen] : [];
     scores.forEach((item, j) => {
-      say(item, row[j] === -Infinity ? "" : row[j].toFixed(1).replace("-", "−"));
+      say(item, row[j] === -Infinity ? "" : tenths(row[j]));
     });
     say(label, `${mixing && model.get("rule") === "own" ? `parts (${min}–${max})` : "value"}, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”${several() ? "; faint: the other heads" : ""}`);
     words.forEach((word, i) => {

@@ -1,5 +1,5 @@
 import { elementAt, offset, slice, stages } from "./strides.js";
-import { checkbox, el, follow, say, slider, update } from "./ui.js";
+import { checkbox, el, follow, listed, say, slider, update } from "./ui.js";
 
 // Order of the axes in each stage: head i, position t, component c.
 const AXES = { view: "tic", transpose: "itc", contiguous: "itc", wrong: "itc" };
@@ -64,8 +64,7 @@ function diagnosis(layout, address, { i, t, c }, h, d) {
   return `At [${i}, ${t}, ${c}] the wrong view has `
     + (right ? "the same number, by luck" : `head ${real.head} of token ${real.position}, component ${real.component}`)
     + `; what it calls head ${i} `
-    + (tokens.length === 1 ? `is made of token ${tokens[0]} alone.`
-      : `is made of tokens ${tokens.slice(0, -1).join(", ")} and ${tokens.at(-1)} alone.`);
+    + `is made of token${tokens.length > 1 ? "s" : ""} ${listed(tokens)} alone.`;
 }
 
 const hue = (head, h) => `--hue:${Math.round((360 * head) / h + 200) % 360}`;

@@ -1,7 +1,7 @@
 import { boltzmann, meltingPoints, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { levels } from "./levels.js";
 import { withinLimits } from "./limits.js";
-import { brief, choice, el, field, follow, line, number, optionOf, say, slider, svg, ungrouped, update } from "./ui.js";
+import { brief, choice, el, field, follow, line, listed, number, optionOf, say, slider, svg, ungrouped, update } from "./ui.js";
 
 const EXAMPLES = {
   "A tie of two": [2, 2, 0, -1, -2],
@@ -23,7 +23,7 @@ const encode = (x) => (x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
 function parse(text, most) {
   const trimmed = text.trim().toLowerCase();
   if (["∞", "inf", "infinity"].includes(trimmed)) return Infinity;
-  const value = trimmed === "" ? NaN : Number(ungrouped(trimmed).replace(",", "."));
+  const value = trimmed === "" ? NaN : Number(ungrouped(trimmed).replace(",", ".").replace("−", "-"));
   if (!(value >= 0 && value <= most)) {
     throw new Error(`τ must be a number from 0 to ${most.toLocaleString("en")}, or ∞, got “${text}”`);
   }
@@ -75,7 +75,7 @@ function render({ model, el: root }) {
       for (const one of charts) one.trace(curve, scores);
       charts.at(-1).mark(points);
       say(melts, points.length === 0 ? "No peak of C between τ = 0.01 and 100."
-        : `Dotted: C peaks at τ = ${new Intl.ListFormat("en-GB").format(points.map(brief))}.`);
+        : `Dotted: C peaks at τ = ${listed(points.map(brief))}.`);
     }
     temperature.set(positionOf(tau), number(tau));
     typed.set(number(tau));

@@ -1,6 +1,6 @@
 import { withinLimits } from "./limits.js";
 import { sweep, tilesOf } from "./tiles.js";
-import { brief, columnHeads, css, el, follow, say, slider, swatch, table, update } from "./ui.js";
+import { brief, columnHeads, css, el, follow, say, slider, swatch, table, tenths, update } from "./ui.js";
 
 function render({ model, el: root }) {
   const words = model.get("words");
@@ -16,10 +16,8 @@ function render({ model, el: root }) {
   }, "next tile");
   const board = table("scores, computed a tile at a time; then a row's maximum m, sum l, and its mixture so far",
     n, n + 3, (i) => words[i]);
-  columnHeads(board, "", [...words, "m", "l", "mix"]);
+  columnHeads(board, "", [...words.map((word, j) => [el("span", { class: "hydra-aside" }, word), swatch(css(values[j]))]), "m", "l", "mix"]);
   board.root.classList.add("hydra-dense", "hydra-mixing", "hydra-tiles");
-  [...board.root.querySelectorAll("thead th")].slice(0, n).forEach((cell, j) =>
-    cell.replaceChildren(el("span", { class: "hydra-aside" }, words[j]), swatch(css(values[j]))));
   const mixes = board.cells.map((cells) => cells[n + 2].appendChild(swatch(css([0, 0, 0]))));
   const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:7", role: "status" });
   root.classList.add("hydra");
@@ -47,11 +45,11 @@ function render({ model, el: root }) {
         const here = order[i][j] === done - 1;
         cells[j].className = order[i][j] === Infinity ? "hydra-skipped"
           : here ? "hydra-now" : order[i][j] < done ? "hydra-gone" : "";
-        say(cells[j], here && j <= i ? short(scores[i][j]) : here ? "−∞" : "");
+        say(cells[j], here && j <= i ? tenths(scores[i][j]) : here ? "−∞" : "");
       }
       const { m, l, o } = rows[i];
       const begun = m > -Infinity;
-      say(cells[n], begun ? short(m) : "");
+      say(cells[n], begun ? tenths(m) : "");
       say(cells[n + 1], begun ? l.toFixed(2) : "");
       mixes[i].style.setProperty("--paint", begun ? css(o.map((x) => x / l)) : "transparent");
     });
@@ -68,13 +66,11 @@ function render({ model, el: root }) {
     if (!now) return [memory];
     const i = now.rows.at(-1);
     const { scale, l, m } = rows[i];
-    const kept = scale === 1 ? "the maximum stayed, so nothing is rescaled" : `the maximum rose to ${short(m)}, so the older l and o are multiplied by ${brief(scale)}`;
+    const kept = scale === 1 ? "the maximum stayed, so nothing is rescaled" : `the maximum rose to ${tenths(m)}, so the older l and o are multiplied by ${brief(scale)}`;
     const part = now.columns[0] === 0 ? "its first tile" : kept;
     return [el("strong", {}, words[i]), `: ${part}. Its mixture is o / l with l = ${brief(l)}. `
       + memory];
   }
 }
-
-const short = (x) => x.toFixed(1).replace("-", "−");
 
 export default { render, valid: withinLimits };

@@ -98,13 +98,8 @@ export function annotate(text) {
     const copies = Array.from(text.slice(1, i + 1)).flatMap((next, j) =>
       (text[j] === symbol && WORDS.includes(next) ? [j + 1] : []));
     const answers = job === "induction" ? copies : job === "none" ? [] : [target];
-    return { job, target, answers, choices, entropy: entropy(choices) };
+    return { job, answers, choices };
   });
-}
-
-/** Entropy of the next symbol in nats, the floor of the loss here. */
-function entropy(choices) {
-  return choices.reduce((total, [p, symbols]) => total + p * (Math.log(symbols.length) - Math.log(p)), 0);
 }
 
 /** The probability that the rules give to a symbol. */

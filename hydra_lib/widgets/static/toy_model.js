@@ -28,13 +28,13 @@ function fromHalf(bits) {
 
 /** One document through the model, from the indices of its T symbols. `off` is {layer, head} whose
  * output becomes zeros on its way to W_o. Matrices are rows after rows:
- * weights[layer][head] (T, T), heads[layer][head] (T, d_k), logits (T, symbols). */
+ * weights[layer][head] (T, T), logits (T, symbols). */
 export function forward(model, ids, off) {
   const T = ids.length;
   const { width, heads: h } = model;
   let x = new Float64Array(T * width);
   ids.forEach((id, t) => x.set(model["embed.weight"].subarray(id * width, (id + 1) * width), t * width));
-  const out = { weights: [], heads: [] };
+  const weights = [];
   for (let layer = 0; layer < model.layers; layer++) {
     const y = norm(x, model, layer);
     const [q, k, v] = ["q", "k", "v"].map((name) => timesTransposed(y, model[`layers.${layer}.W_${name}.weight`], width));
@@ -47,12 +47,11 @@ export function forward(model, ids, off) {
       const d = width / h;
       for (let t = 0; t < T; t++) merged.set(output.subarray(t * d, (t + 1) * d), t * width + head * d);
     });
-    out.weights.push(found.map(({ weights }) => weights));
-    out.heads.push(found.map(({ output }) => output));
+    weights.push(found.map((one) => one.weights));
     const added = timesTransposed(merged, model[`layers.${layer}.W_o.weight`], width);
     x = x.map((value, n) => value + added[n]);
   }
-  return { ...out, logits: timesTransposed(norm(x, model, model.layers), model["unembed.weight"], width) };
+  return { weights, logits: timesTransposed(norm(x, model, model.layers), model["unembed.weight"], width) };
 }
 
 /** x Wᵀ, both with rows of `width` numbers. */

@@ -1,7 +1,6 @@
 // What the widgets share: elements, one slider, one colour scale, one number format, one chart.
 
-export function el(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
+function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value === true) node.setAttribute(name, "");
@@ -10,6 +9,10 @@ export function el(tag, attributes = {}, ...children) {
   node.append(...children);
   return node;
 }
+
+export const el = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
+export const svg = (tag, attributes = {}, ...children) =>
+  filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 /** The text of an element. The node that holds it stays: a new one would be styled and laid out anew. */
 export function say(node, words) {
@@ -35,6 +38,12 @@ export const weight = (p) => (p > 0 && p < 5e-4 ? "<.001" : p.toFixed(3));
 
 /** What is typed as large numbers are shown, with a comma for each thousand, without them. */
 export const ungrouped = (text) => (/^[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(text.trim()) ? text.replaceAll(",", "") : text);
+
+/** One decimal; what rounds to nothing has no sign. */
+export const tenths = (x) => (x === -Infinity ? "−∞" : x.toFixed(1).replace(/^-0\.0$/, "0.0").replace("-", "−"));
+
+/** a, b and c. */
+export const listed = (items) => new Intl.ListFormat("en-GB").format(items.map(String));
 
 /** What floating point leaves of a sum that is 0 is 0. */
 export const tidy = (x) => Math.round(x * 1e9) / 1e9 + 0;
@@ -124,6 +133,7 @@ export function field(label, read, onValue) {
     onkeydown: (event) => event.key === "Enter" && take(),
   });
   const take = () => {
+    if (!typing) return; // what stands there was made short: read again, it would be another number
     typing = false;
     let value;
     try {
@@ -173,10 +183,10 @@ export function table(caption, rows, columns, rowHead) {
   return { root, cells, rows: body };
 }
 
-/** Names over the columns of a table; `corner` stands over its row heads. */
+/** Heads over the columns of a table, each a text or nodes; `corner` stands over its row heads. */
 export function columnHeads({ root }, corner, heads) {
-  root.querySelector("caption").after(el("thead", {}, el("tr", {}, ...[corner, ...heads].map((head) =>
-    (head === "" ? el("td") : el("th", { scope: "col" }, head))))));
+  root.createTHead().append(el("tr", {}, ...[corner, ...heads].map((head) =>
+    (head === "" ? el("td") : el("th", { scope: "col" }, ...[head].flat())))));
 }
 
 /** Whether a key is the browser's or the system's own: a page back, the end of the page, a larger type. */
@@ -218,14 +228,6 @@ export function roving(rows) {
   return rest;
 }
 
-const SVG = "http://www.w3.org/2000/svg";
-export function svg(tag, attributes = {}, ...children) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
-
 export const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
 export const text = (x, y, words, anchor, more = {}) => svg("text", { x, y, "text-anchor": anchor, ...more }, words);
 
@@ -247,7 +249,7 @@ export function grab(handle, picture, move) {
   handle.addEventListener("pointermove", (event) => {
     if (!handle.hasPointerCapture(event.pointerId)) return;
     const box = picture.getBoundingClientRect();
-    move((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
+    move((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height, event);
   });
 }
 

@@ -1,7 +1,7 @@
 import { clockStep, MISTAKES, pageSeconds, Stopped } from "./sampling.js";
 import { drawLines, drawRoof } from "./explorer_chart.js";
 import { drawTimes } from "./your_gpu_chart.js";
-import { fits } from "./limits.js";
+import { fits, withinLimits } from "./limits.js";
 import { GpuError, openGpu, withoutGpu } from "./gpu.js";
 import { browserOf, isResult, linesOf, measure, MEASURES, MOST_LOOPS, nameOf, recordOf } from "./your_gpu.js";
 import { memoryText, percent, place, select, speedText, three, TIME, timeText, unitFor, view } from "./records.js";
@@ -109,7 +109,7 @@ function render({ model, el: root }) {
         },
         tell: (i, state, words) => {
           running.states[i] = { state, words };
-          later();
+          draw();
         },
         progress: (share) => (bar.value = share),
       });
@@ -127,14 +127,6 @@ function render({ model, el: root }) {
       draw();
     }
   }
-
-  let asked = 0;
-  const later = () => {
-    asked ||= requestAnimationFrame(() => {
-      asked = 0;
-      draw();
-    });
-  };
 
   function draw() {
     const current = running?.task ?? task();
@@ -199,7 +191,6 @@ function render({ model, el: root }) {
   return () => {
     stop("the widget was closed");
     document.removeEventListener("visibilitychange", hidden);
-    cancelAnimationFrame(asked);
     unfollow();
   };
 }
@@ -212,9 +203,9 @@ function slimOf(found) {
   return { ...record, ceilings, rows: record.rows.map((row, k) => ({ ...row, line: found.rows[k][0] })) };
 }
 
-function aboutText({ about, roof }) {
-  const known = Object.entries(slimOf({ task: { measure: "matmul", n: 1 }, about, roof, rows: [], missing: [], made: [], wrong: [] }).ceilings);
-  const roofs = known.map(([dtype, { peak, bandwidth }]) => `${dtype}: ${speedText(peak)}, ${three(bandwidth / 1e9)} GB/s`);
+function aboutText(found) {
+  const { about } = found;
+  const roofs = Object.entries(slimOf(found).ceilings).map(([dtype, { peak, bandwidth }]) => `${dtype}: ${speedText(peak)}, ${three(bandwidth / 1e9)} GB/s`);
   return `${about.device}${about.software && about.threads === null ? "; its times say nothing about a GPU" : ""}; ${about.browser}, `
     + `${about.date.slice(0, 10)}. Timed by ${about.clock}.${roofs.length ? ` Measured ceilings, ${roofs.join("; ")}.` : ""}`;
 }
@@ -228,10 +219,8 @@ function listOf(lines, task, found, states) {
     const words = stateOf(i, found, states);
     return el("span", {}, el("span", {}, `${i + 1} `), nameOf(lines[i]), el("small", { class: words.startsWith("Wrong") ? "hydra-wrong" : "" }, words));
   });
-  columnHeads(grid, "rung", ["", "", "", ""]);
   const heads = [["FLOPs", "bytes"], ["held", "FLOP/byte"], ["time", "p20–p80"], ["speed", "of roof"]];
-  const row = grid.root.querySelector("thead tr");
-  row.replaceChildren(row.firstChild, ...heads.map((words) => el("th", { scope: "col" }, ...two(...words))));
+  columnHeads(grid, "rung", heads.map((words) => two(...words)));
   const record = found && slimOf(found);
   lines.forEach(({ flops, bytes, held, dtype, loops }, i) => {
     const cells = grid.cells[i];
@@ -293,13 +282,14 @@ function resultText(lines, { task, rows, missing }) {
 }
 
 /** What a link may ask for; a result with numbers for every line that it names. */
-function valid(trait, value, { limits }) {
+function valid(trait, value, initial) {
+  const { limits } = initial;
   if (trait === "result") {
     const known = ["measure", "T", "h", "n"];
     return same(value, {}) || isResult(value, (task) =>
       known.every((key) => fits(limits[key], task[key])) && fits(limits.head_dim, task.D));
   }
-  return Object.hasOwn(limits, trait) && fits(limits[trait], value);
+  return withinLimits(trait, value, initial);
 }
 
 export default { render, valid };
