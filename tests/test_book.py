@@ -172,6 +172,7 @@ def imported(path):
     return {name.partition(".")[0] for name in names}
 
 
+@pytest.mark.long
 def test_the_oldest_job_installs_what_its_tests_import():
     weekly = (ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8")
     job = re.search(r"^  oldest:.*?(?=^  \w)", weekly, re.MULTILINE | re.DOTALL)[0]

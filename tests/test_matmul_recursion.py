@@ -96,6 +96,7 @@ def test_views_are_neither_copied_nor_changed():
     np.testing.assert_array_equal(b, before[1])
 
 
+@pytest.mark.long
 def test_torch_differentiates_it():
     a, b = (torch.from_numpy(x).requires_grad_() for x in pair(5, 6, 7))
     assert torch.autograd.gradcheck(lambda a, b: strassen(a, b, leaf=1), (a, b))

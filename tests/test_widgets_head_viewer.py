@@ -130,6 +130,7 @@ def test_state_travels_as_json_with_the_scores_and_weights_of_the_model():
     assert len(raw) == 2 * 22_560
 
 
+@pytest.mark.long
 def test_a_model_of_another_shape_and_dtype():
     model = small(layers=3).double()
     widget = HeadViewerWidget(model, layer=2)
