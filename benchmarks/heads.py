@@ -24,7 +24,7 @@ from hydra_lib import rotary
 from hydra_lib.heads import HeadConfig
 from hydra_lib.records import FOLDER, record, rounded, write
 from hydra_lib.timing.environment import environment_of
-from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
+from hydra_lib.toy.ablation import ablate, clone, equalize, head_weights, mean_heads
 from hydra_lib.toy.language import JOBS, Corpus, corpus, encode
 from hydra_lib.toy.model import TOY, ToyModel, train
 from hydra_lib.toy.roles import ROLES, job_losses, role_scores
@@ -33,7 +33,6 @@ DATA = FOLDER
 DOCUMENTS, STEPS = 20_000, 3_000
 HELD_OUT = 1_000_000  # seed of documents that no model is trained on
 EVERY = 50  # steps between two looks at the scores
-CHECKPOINTS = (0, 20, 50, 100, 200, 500, 1000, 1500, 2000, 2500, 2999)
 WATCHED = 1_000  # steps, by when every role has its heads
 DOCUMENT = "^Bcat(o)t*Bc"  # every kind of question
 LOOK_BACK = (1, 3, 6, 10)
@@ -89,16 +88,12 @@ def best(scores: dict, role: str, layer: int) -> int:
 def seeds(seed: int) -> dict:
     """One model: its history, its heads, what each is good for, and clones."""
     model, few = fresh(seed), held_out(100)
-    history, checkpoints = [], []
+    history = []
 
     def look(step: int) -> None:
         if step % EVERY == 0:
             scores = role_scores(model, few)
             history.append([scores[role].max().item() for role in ROLES])
-        if step in CHECKPOINTS:
-            rise = costs(model, few, mean_heads(model, few))["all"]
-            row = {"step": step, "gradient": gradient_norms(model, few).tolist(), "cost": rise}
-            checkpoints.append(row)
 
     learn(model, seed, look)
     if seed == 0:
@@ -107,8 +102,7 @@ def seeds(seed: int) -> dict:
         save_file(halves, DATA / "toy.safetensors", metadata=made)
     test = held_out()
     row = outcome(model)
-    row |= {"every": EVERY, "history": history, "checkpoints": checkpoints}
-    row["zero"] = costs(model, test)
+    row |= {"every": EVERY, "history": history}
     row["mean"] = costs(model, test, mean_heads(model, test))
     row["clones"] = [twin(model, role, row, test) for role in ("induction", "bracket")]
     return row

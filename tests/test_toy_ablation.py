@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from hydra_lib.heads import HeadConfig
-from hydra_lib.toy.ablation import ablate, clone, equalize, gradient_norms, head_weights, mean_heads
+from hydra_lib.toy.ablation import ablate, clone, equalize, head_weights, mean_heads
 from hydra_lib.toy.language import corpus
 from hydra_lib.toy.model import ToyModel, train
 from tests.refusal import refuses, unhooked
@@ -122,32 +122,6 @@ def test_noise_is_relative():
     assert ratio.std().item() == pytest.approx(1e-3 * 2**0.5, rel=0.2)
 
 
-def test_gradient_norms_head_by_head():
-    model = fresh()
-    found = gradient_norms(model, DOCUMENTS)
-    assert found.shape == (2, 6)
-    loss = F.cross_entropy(model(IDS).flatten(0, 1), DOCUMENTS.ids[:, 1:].flatten())
-    loss.backward()
-    for layer in (0, 1):
-        for head in (0, 4):
-            own = slice(8 * head, 8 * head + 8)
-            a = model.layers[layer]
-            parts = [w.weight.grad[own] for w in (a.W_q, a.W_k, a.W_v)] + [
-                a.W_o.weight.grad[:, own]
-            ]
-            expected = torch.cat([p.flatten() for p in parts]).norm()
-            torch.testing.assert_close(found[layer, head], expected)
-
-
-def test_gradients_of_a_frozen_model():
-    model = fresh()
-    with torch.no_grad():
-        assert (gradient_norms(model, DOCUMENTS) > 0).all()
-    model.layers[1].requires_grad_(False)
-    with refuses(ValueError, "the weights of all heads must require a gradient, got frozen ones"):
-        gradient_norms(model, DOCUMENTS)
-
-
 def test_means_of_no_layer():
     with refuses(ValueError, "means must be a list, a tensor a layer, got an empty one"):
         ablate(0, 1, means=[])
@@ -191,4 +165,4 @@ def test_what_the_model_does_not_have_cannot_be_ablated():
     with refuses(ValueError, "noise must be finite and at least 0, got -1"):
         equalize(model, -1, generator=torch.Generator())
     with refuses(TypeError, "documents must be a Corpus, got Tensor"):
-        gradient_norms(model, IDS)
+        mean_heads(model, IDS)

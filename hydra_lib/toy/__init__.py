@@ -10,7 +10,6 @@ from hydra_lib.toy.ablation import (
     ablate,
     clone,
     equalize,
-    gradient_norms,
     head_weights,
     mean_heads,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "corpus",
     "encode",
     "equalize",
-    "gradient_norms",
     "head_weights",
     "job_losses",
     "mean_heads",

@@ -1,10 +1,9 @@
-"""Surgery on heads: take one away, copy one, make all equal, ask what gradient each gets."""
+"""Ablation of heads: take one away or put its mean in its place, copy one, make all equal."""
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 
 from hydra_lib import _checks
@@ -12,7 +11,7 @@ from hydra_lib.rotary import RotaryAttention
 from hydra_lib.toy.language import Corpus, check_documents
 from hydra_lib.toy.model import ToyModel
 
-__all__ = ["ablate", "clone", "equalize", "gradient_norms", "head_weights", "mean_heads"]
+__all__ = ["ablate", "clone", "equalize", "head_weights", "mean_heads"]
 
 
 def mean_heads(model: ToyModel, documents: Corpus) -> list[Float[torch.Tensor, "h d_k"]]:
@@ -135,25 +134,3 @@ def equalize(model: ToyModel, noise: float | int = 0.0, *, generator: torch.Gene
         for weight in attention.parameters():
             drawn = torch.randn(weight.shape, generator=generator, device=generator.device)
             weight.mul_(1 + noise * drawn.to(weight.device))
-
-
-def gradient_norms(model: ToyModel, documents: Corpus) -> Float[torch.Tensor, "layers h"]:
-    """Norm of the gradient of the mean loss with respect to each head's own weights.
-
-    ``sqrt(‖∂L/∂W_q[i]‖² + … + ‖∂L/∂W_o[i]‖²)``, L the cross-entropy in nats over all positions.
-    Leaves the model's own ``grad`` fields alone. Errors as :func:`mean_heads`, and ValueError for
-    weights of heads that do not require a gradient.
-    """
-    _checks.instance("model", model, ToyModel)
-    check_documents(documents)
-    ids = documents.ids
-    if not all(weight.requires_grad for weight in model.layers.parameters()):
-        raise ValueError("the weights of all heads must require a gradient, got frozen ones")
-    with torch.enable_grad():
-        loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
-    norms = []
-    for attention in model.layers:
-        q, k, v, o = torch.autograd.grad(loss, list(attention.parameters()), retain_graph=True)
-        split = [x.unflatten(0, (attention.config.n_heads, -1)) for x in (q, k, v, o.mT)]
-        norms.append(sum(x.square().sum((1, 2)) for x in split).sqrt())
-    return torch.stack(norms)
