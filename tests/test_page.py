@@ -517,10 +517,13 @@ def test_what_scrolls_takes_focus_and_what_is_folded_once_it_is_opened(open_page
     reached = f"all => all.every((e) => (e.tabIndex === 0) === (!{folded} && {wide}))"
     assert boxes.evaluate_all(reached)
     assert boxes.evaluate_all(f"all => all.some((e) => !{folded} && {wide})")
-    page.set_viewport_size({"width": 1280, "height": 800})
-    drawn(page)
-    assert boxes.evaluate_all(reached)
-    page.set_viewport_size({"width": 360, "height": 800})
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        drawn(page)
+        moving = "document.getAnimations().map((one) => one.finished)"  # the sidebars
+        page.evaluate(f"() => Promise.allSettled({moving}).then(() => null)")
+        drawn(page)
+        assert boxes.evaluate_all(reached)
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     drawn(page)
     assert not boxes.evaluate_all(f"all => all.some((e) => {folded})")

@@ -15,9 +15,16 @@ function focusScrolling() {
     else box.removeAttribute("tabindex");
   }
 }
-addEventListener("DOMContentLoaded", focusScrolling);
 addEventListener("toggle", focusScrolling, true);
-addEventListener("resize", focusScrolling);
+// The text's own width: it changes for a while after the window's, until the sidebars stand.
+addEventListener("DOMContentLoaded", () => {
+  let width;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width === width) return;
+    width = contentRect.width;
+    focusScrolling();
+  }).observe(document.querySelector(".bd-article") ?? document.body);
+});
 // A link into an aside opens it; on paper all of them are open (asides.py folds them).
 function openAside() {
   if (location.hash === "") return; // Firefox warns of an element without a name
