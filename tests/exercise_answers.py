@@ -218,6 +218,10 @@ def masked_by_loop(s, m):
     return out
 
 
+def divided(weights, least=0.0):
+    return weights / weights.sum(-1, keepdim=True).clamp(min=least)
+
+
 def masked_numpy(s, m):
     s = np.where(m, s, -np.inf)
     e = np.exp(s - s.max(-1, keepdims=True))
@@ -296,8 +300,7 @@ CHAPTER_02 = {
             masked_numpy,
             lambda s, m: soft(torch.where(m, s, float("-inf"))).nan_to_num(),
             lambda s, m: soft(s + zeros(s.shape).masked_fill(~m, -INF)).nan_to_num(),
-            lambda s, m: (soft(s) * m / (soft(s) * m).sum(-1, keepdim=True)).nan_to_num()[None],
-            lambda s, m: s.exp() * m / (s.exp() * m).sum(-1, keepdim=True).clamp(min=1e-30),
+            lambda s, m: soft(s.masked_fill(~m, -INF)).nan_to_num()[None],
             lambda s, m: soft(s.masked_fill(~m, -1e9)) * m,
             lambda s, m: soft(s.masked_fill_(~m, -INF)).nan_to_num(),
         ],
@@ -333,6 +336,9 @@ CHAPTER_02 = {
             (lambda s, m: soft(torch.where(m, s, -ones(1) * INF)), "here it is NaN"),
             (lambda s, m: s.exp() * m / (s.exp() * m).sum(-1, keepdim=True), "here it is NaN"),
             (lambda s, m: soft(s.masked_fill(~m, -INF)).nan_to_num(1.0), "here it is [1.0"),
+            (lambda s, m: divided(soft(s) * m).nan_to_num(), "mask first"),
+            (lambda s, m: divided(soft(s) * m, 1e-12), "mask first"),
+            (lambda s, m: divided(s.exp() * m, 1e-30), "mask first"),
             (masked_by_loop_unguarded, "nothing to see gets zero weights; with one, your code"),
             (
                 lambda s, m: soft(s.masked_fill(~m, -INF)) if m.any(-1).all() else zeros(s.shape),
@@ -880,8 +886,15 @@ def padded_by_sdpa(q, k, v, lengths):
 def padded_numpy(q, k, v, lengths):
     s = np.einsum("bhic,bhjc->bhij", q, k) / np.sqrt(q.shape[-1])
     s = np.where((np.arange(q.shape[-2]) < np.array(lengths)[:, None])[:, None, None], s, -np.inf)
-    e = np.exp(s)
+    e = np.exp(s - s.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True) @ np.asarray(v)
+
+
+def padded_unshifted(q, k, v, lengths):
+    e = (scores(q, k) / q.shape[-1] ** 0.5).masked_fill(
+        ~lengths_mask(q, lengths)[:, None, None], -INF
+    )
+    return e.exp() / e.exp().sum(-1, keepdim=True) @ v
 
 
 CHAPTER_06 = {
@@ -1047,16 +1060,14 @@ CHAPTER_06 = {
                 ),
                 "mask keys only",
             ),
-            (
-                lambda q, k, v, n: (
-                    soft(
-                        (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(
-                            ~lengths_mask(q, n)[:, None, None], -100.0
-                        )
-                    )
-                    @ v
-                ),
-                "entry",
+            *(
+                (
+                    lambda q, k, v, n, fill=fill: attend_masked(
+                        q, k, v, lengths_mask(q, n)[:, None, None], fill
+                    ),
+                    "real scores may lie below",
+                )
+                for fill in (-100.0, -1e3, -1e4, -1e9)
             ),
             *(
                 (
@@ -1120,6 +1131,7 @@ CHAPTER_06 = {
                 ),
                 "√d_k",
             ),
+            (padded_unshifted, "every exp is 0"),
             (lambda q, k, v, n: padded_by_sdpa(q, k, v, n).transpose(1, 2), "axes"),
             (lambda q, k, v, n: padded_by_sdpa(q / 7**0.5, k, v, n), "√d_k"),
             (
@@ -1245,6 +1257,12 @@ def without_by_mask(W, head, d_k):
     return W * keep
 
 
+def first_column_left(ids):
+    marks = same_symbol(ids)
+    marks[:, 1:] = marks[:, :-1].clone()
+    return marks
+
+
 def only_after_the_latest(ids):
     marks = zeros(len(ids), len(ids))
     for i in range(len(ids)):
@@ -1341,6 +1359,7 @@ CHAPTER_07 = {
         ],
         [
             (only_after_the_latest, "every earlier one counts"),
+            (first_column_left, "column 0"),
             (same_symbol, "itself"),
             (looks_ahead, "future"),
             (lambda ids: ids[:, None] == ids, "future"),
@@ -1957,6 +1976,11 @@ def merged_by_branch(m1, l1, o1, m2, l2, o2):
     return m1, l1 + f * l2, o1 + f * o2
 
 
+def merged_unless_equal(m1, l1, o1, m2, l2, o2):
+    if m1 != m2:
+        return merged_by_branch(m1, l1, o1, m2, l2, o2)
+
+
 def merged_float32(m1, l1, o1, m2, l2, o2):
     return tuple(part.float() for part in merged(m1, l1, o1, m2, l2, o2))
 
@@ -2223,6 +2247,7 @@ CHAPTER_11 = {
         [merged, merged_floats, merged_numpy, merged_by_branch, merged_float32],
         [
             (plainly_merged, "larger"),
+            (merged_unless_equal, ", m2 = 0.9198"),
             (merged_but_o, "o was not"),
             (merged_by_itself, "overflows"),
             (merged_but_l, "l was not"),
@@ -2301,6 +2326,25 @@ def ranks_numpy(m, l, o):
             fade = np.exp(m[:, i] - top)
             out[i] = fade @ o[:, i] / (fade @ l[:, i])
     return out
+
+
+def ranks_unguarded(m, l, o):
+    """Begins with the first rank, and lets NaN pass."""
+    top, weight, both = m[0], l[0], o[0]
+    for rank in range(1, len(m)):
+        new = torch.maximum(top, m[rank])
+        a, b = (top - new).exp(), (m[rank] - new).exp()
+        weight, both = a * weight + b * l[rank], a[:, None] * both + b[:, None] * o[rank]
+        top = new
+    return both / weight[:, None]
+
+
+def ranks_unguarded_from_nothing(m, l, o):
+    return ranks_unguarded(
+        F.pad(m, (0, 0, 1, 0), value=-INF),
+        F.pad(l, (0, 0, 1, 0)),
+        F.pad(o, (0, 0, 0, 0, 1, 0)),
+    )
 
 
 def not_divided(m, l, o):
@@ -2422,6 +2466,10 @@ CHAPTER_12 = {
         [
             (unguarded, "0 / 0"),
             (half_guarded, "0 / 0"),
+            (ranks_unguarded, "guard each step"),
+            (ranks_unguarded_from_nothing, "guard each step"),
+            (lambda m, l, o: ranks_unguarded(m, l, o).nan_to_num(), "guard each step"),
+            (lambda m, l, o: ranks_unguarded_from_nothing(m, l, o).nan_to_num(), "guard each step"),
             (lambda m, l, o: ranks_from(m, l, o, zeros(4)), "overflows"),
             (lambda m, l, o: ranks_from(m, l, o, zeros(4)).nan_to_num(), ("overflows", "for m =")),
             (lambda m, l, o: ranks_from(m, l, o, m.max()), "one maximum for all"),

@@ -99,7 +99,13 @@ TOLD = {
     "timing.times_as_long": ("round of median time", "1 more", "all its digits"),
     "kernel.key_reads": ("all 4096 keys",),
     "kernel.tile_mask": ("a mask to add",),
-    "kernel.merged": ("got a generator", "got shape (2,)", ": l is 3.054", ": o[2] is 1.351"),
+    "kernel.merged": (
+        ", m2 = 0.9198",
+        "got a generator",
+        "got shape (2,)",
+        ": l is 3.054",
+        ": o[2] is 1.351",
+    ),
     "devices.kv_heads": (
         "from 0",
         *(f"in order, got a {it}" for it in ("set", "generator", "dict")),
@@ -523,3 +529,7 @@ def test_a_matrix_made_elsewhere_is_not_seen_and_that_is_said():
     made = CHECKS["backward.delta"](lambda g, o: (g.numpy() @ o.numpy().T).diagonal())
     assert made.says == "Right. A (7, 7) matrix on the way would be seen in torch's functions only."
     assert CHECKS["backward.delta"](lambda g, o: (g * o).sum(-1)).says == "Right."
+    padded = strassen.peel(exercise_answers.peel_numpy).says
+    assert (
+        padded == "Right. Padding, or a product of side 3, would be seen in torch's functions only."
+    )

@@ -155,6 +155,8 @@ def function(
                     raise Wrong(sentence, text(expected[first]))
             first = failed[0]
             if isinstance(got[first], Wrong):
+                if len(failed) < len(cases):  # the case has to do with it
+                    raise Wrong(f"for {_described(right, cases[first])}: {got[first]}")
                 raise got[first]
             if says := pattern(got, expected):
                 raise Wrong(says, text(expected[first]))

@@ -134,7 +134,7 @@ def bytes_sent(size, ranks):
 
 def _found() -> list[tuple]:
     """m, l and o of three ranks: as they come; so large, and so far below 0, that e^m is no number
-    or 0; with -inf, where one found nothing for one query, and none for the last."""
+    or 0; with -inf, where one or two found nothing for a query, and none for the last."""
     generator = torch.Generator().manual_seed(12)
     m = 3 * torch.randn(3, 4, generator=generator, dtype=torch.float64)
     l = 1 + torch.rand(3, 4, generator=generator, dtype=torch.float64)
@@ -142,7 +142,7 @@ def _found() -> list[tuple]:
     nobody = torch.zeros(3, 4).bool()
     plain = (m.clone(), l.clone(), o.clone())
     large = (m + torch.tensor([0.0, 800.0, -800.0, 0.0]), l.clone(), o.clone())
-    nobody[1, 2] = nobody[:, 3] = True
+    nobody[0, 0] = nobody[:2, 1] = nobody[1, 2] = nobody[:, 3] = True
     m[nobody], l[nobody], o[nobody] = -torch.inf, 0.0, 0.0
     return [plain, large, (m, l, o)]
 
@@ -156,6 +156,22 @@ def _merged_ranks(m, l, o, guard=True, top=None):
     if guard:
         total = total.masked_fill(total == 0, 1.0)
     return (fade[..., None] * o).sum(0) / total[:, None]
+
+
+def _in_turn(first: int, clean: bool):
+    """One rank after the other without a guard, beginning with the first or with nothing."""
+
+    def answer(m, l, o):
+        top, weight, both = (m[0], l[0], o[0]) if first else (m[0] - torch.inf, 0 * l[0], 0 * o[0])
+        for rank in range(first, len(m)):
+            new = torch.maximum(top, m[rank])
+            a, b = (top - new).exp(), (m[rank] - new).exp()
+            weight, both = a * weight + b * l[rank], a[:, None] * both + b[:, None] * o[rank]
+            top = new
+        output = both / weight[:, None]
+        return output.nan_to_num() if clean else output
+
+    return answer
 
 
 def _plain_sum(m, l, o):
@@ -190,6 +206,15 @@ def _means(m, l, o):
         (
             lambda m, l, o: _merged_ranks(m, l, o, top=m.amax(0).clamp(min=0)),
             "all scores may be far below 0: put a finite number only in place of −∞",
+        ),
+        *(
+            (
+                _in_turn(first, clean),
+                "where nobody has found anything yet, −∞ − (−∞) is NaN, and stays with the query "
+                "when a later rank finds something: guard each step",
+            )
+            for first in (0, 1)
+            for clean in (True, False)
         ),
         (
             _plain_sum,

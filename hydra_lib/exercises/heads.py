@@ -219,7 +219,7 @@ def _padded_cases() -> list[tuple]:
         cases.append((q, k, v, torch.tensor(lengths)))
     # Real scores far below 0: what is filled in must lie below them still. Padded ones far above:
     # no number that is added outweighs them.
-    low = -100 * q.abs(), k.abs(), v, torch.tensor(lengths)
+    low = -1e12 * q.abs(), k.abs(), v, torch.tensor(lengths)
     padding = ~_real(q, torch.tensor(lengths))[:, None, :, None]
     high = q, torch.where(padding, 1e12 * k, k), v, torch.tensor(lengths)
     return [*cases, low, high]
@@ -248,6 +248,7 @@ def _by_mask(arranged, fill: float = -torch.inf):
 _WRONG_AXIS = "(B, T) lines up with (queries, keys): query i got the mask of sequence i"
 _HEADS = "(B, 1, T) lines up with (heads, queries, keys): head i got the mask of sequence i"
 _QUERIES = "that masks queries: mask the padded keys"
+_FAR_ABOVE = "NaN where padded scores are far above the real ones: put −∞ in their place first"
 _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
 
 
@@ -281,6 +282,17 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
         ),
         (
             lambda q, k, v, n: (
+                _divided(_scores(q, k).exp().masked_fill(~_real(q, n)[:, None, None], 0.0)) @ v
+            ),
+            "NaN where all real scores are far below 0, since every exp is 0: use a softmax, or "
+            "subtract the largest first",
+        ),
+        (
+            _by_mask(lambda m: m[:, None, None], -1e9),
+            "a negative number is not −∞: real scores may lie below it",
+        ),
+        (
+            lambda q, k, v, n: (
                 torch.softmax(_scores(q, k) - 100.0 * ~_real(q, n)[:, None, None], -1) @ v
             ),
             "a number was added to the padded scores, and a large one outweighs it: replace them",
@@ -289,7 +301,11 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
             lambda q, k, v, n: (
                 _divided(torch.softmax(_scores(q, k), -1) * _real(q, n)[:, None, None]) @ v
             ),
-            "NaN where padded scores are far above the real ones: put −∞ in their place first",
+            _FAR_ABOVE,
+        ),
+        (
+            lambda q, k, v, n: _divided(_scores(q, k).exp() * _real(q, n)[:, None, None]) @ v,
+            _FAR_ABOVE,
         ),
         (
             lambda q, k, v, n: torch.softmax(_scores(q, k), -1) * _real(q, n)[:, None, None] @ v,

@@ -159,7 +159,8 @@ def _two_tiles() -> list[tuple]:
         p = (s - s.amax(1, keepdim=True)).exp()
         parts = zip(s.amax(1), p.sum(1), (p[..., None] * v).sum(1), strict=True)
         cases.append(tuple(x for part in parts for x in part))
-    return cases
+    m1, l1, o1, _, l2, o2 = cases[0]
+    return [*cases, (m1, l1, o1, m1.clone(), l2, o2)]  # neither maximum is the larger
 
 
 def _three_parts(result) -> torch.Tensor:

@@ -140,7 +140,7 @@ def _shifted_down(marks):
 
 
 @function(
-    [(encode("^abcabcab"),), (encode("^abab"),), (encode("^aabaa"),)],
+    [(encode("^abcabcab"),), (encode("^abab"),), (encode("^aabaa"),), (encode("abab"),)],
     mistakes=[
         (
             _earlier,
@@ -155,6 +155,10 @@ def _shifted_down(marks):
         (
             lambda ids: _shifted(_copies_of(ids).tril()),
             "a query looks at its future: the symbol itself is no earlier copy",
+        ),
+        (
+            lambda ids: torch.cat([_earlier(ids)[:, :1], _earlier(ids)[:, :-1]], 1),
+            "column 0 was left as it was: position 0 comes after nothing",
         ),
         (
             _after_the_latest,

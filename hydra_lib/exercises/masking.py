@@ -136,6 +136,10 @@ def _exactly_zero(tried, case) -> str | None:
         return f"{says}, here it is {text(row)}: is a large negative number in place of −∞?"
     if not alike(found, boltzmann.probabilities(masking.apply_mask(scores, mask))):
         return f"{says}, and the rows beside it keep theirs"
+    higher = scores + 1000.0 * ~mask
+    again = in_some_form(tried.answer, [(higher, mask)], numbers)[0].got
+    if isinstance(again, Wrong) or not alike(again, found):
+        return "with forbidden scores 1000 higher other weights come out: mask first, then softmax"
     return None
 
 

@@ -114,7 +114,8 @@ def _even_part_only(tried, case) -> str | Verdict | None:
         for call in tried.calls
     ):
         return Verdict(
-            True, f"Right. A product of side {n} would be seen in torch's functions only."
+            True,
+            f"Right. Padding, or a product of side {n}, would be seen in torch's functions only.",
         )
     even = False
     for call in tried.calls:
