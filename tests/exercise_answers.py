@@ -62,6 +62,8 @@ CHAPTER_01 = {
     "aggregation.predicted_mean": (
         [5, 5.0, tensor([[5.0]]), np.mean([3, 9, 6, 2]), tensor(5), [5], Fraction(5)],
         [
+            ([3, 6, 6, 5], "expected one number, got 4"),
+            ((5, 5), "a comma separates numbers"),
             (20, "sum"),
             (6, ("third", "count")),
             (2, "value itself"),
@@ -85,6 +87,7 @@ CHAPTER_01 = {
             lambda T: arange(T)[:, None] == arange(T) + 1,
         ],
         [
+            (previous_by_loop(5), "without calling it"),
             (lambda T: torch.diag(ones(T - 1), 1), "ahead"),
             (ahead_by_loop, "ahead"),
             (lambda T: np.eye(T, k=1), "ahead"),
@@ -133,6 +136,7 @@ CHAPTER_01 = {
             tensor([[0], [0], [-1], [2]]),
         ],
         [
+            (10, "expected 4 weights, got one"),
             ([0.5] * 4, ("[8, 10, 12, 14]", "twice the average")),
             ([0.25] * 4, "average"),
             ([0, 0, 0, 1], ("repeats", "step is missing")),
@@ -232,6 +236,8 @@ CHAPTER_02 = {
     "masking.predicted_leak": (
         [4 / 7, tensor(4 / 7), Fraction(4, 7), 1 - 3 / 7, np.float32(4 / 7), [4 / 7], 0.57, 0.571],
         [
+            (0.65, "0.65 is not right"),
+            (5 / 8, "0.625 is not right"),
             (1 / 7, "each single position"),
             (0.0, ("nothing leaks", "e^0")),
             (1, "three positions"),
@@ -281,6 +287,7 @@ CHAPTER_02 = {
             lambda d: (d.reshape(-1, 1) == d.reshape(1, -1)).tril(),
         ],
         [
+            (lambda d: inside(d) and hydra.causal_mask(len(d)), "no and, or, not"),
             (inside, "ahead"),
             (lambda d: hydra.causal_mask(len(d)), "boundary"),
             (lambda d: inside(d).tril(-1), ("itself", "off by one")),
@@ -394,6 +401,10 @@ CHAPTER_03 = {
     "softmax.ten_times": (
         [2 / math.log(10), 0.8686, 0.869, tensor(2.0) / tensor(10.0).log(), np.float32(0.8685890)],
         [
+            ((0, 87), "0.5, not 0,5"),
+            (0.43, "differ by 2"),
+            (0.6, "base 2"),
+            (0.9, "take more digits"),
             (math.log(10) / 2, "upside down"),
             (2 / math.log2(10), "base 2"),
             (2, "base 10"),
@@ -419,6 +430,8 @@ CHAPTER_03 = {
             lambda s: torch.stack([torch.softmax(row, 0) for row in s]),
         ],
         [
+            (lambda s: shifted_exp(s, 1000.0), "no one constant"),
+            (lambda s: s - s.max(-1, keepdim=True), "take .values"),
             (lambda s: s.exp() / s.exp().sum(-1, keepdim=True), "overflow"),
             (lambda s: shifted_exp(s, s.max()), ("one shift", "[[0.0, 0.0, 1.0]")),
             (lambda s: shifted_exp(s, s.mean(-1, keepdim=True)), "above the shift"),
@@ -557,6 +570,7 @@ CHAPTER_04 = {
     "scaling.predicted_variance": (
         [1024, 1024.0, 64 * 16, tensor([1024]), np.float32(1024), tensor(2.0) ** 10],
         [
+            (16384, "16384 is not right"),
             (256, "each product"),
             (128, "each product"),
             (32, "standard deviation"),
@@ -572,6 +586,7 @@ CHAPTER_04 = {
             lambda d_k, sigma: (d_k * sigma**4) ** 0.5,
             lambda d_k, sigma: np.sqrt(d_k) * sigma * sigma,
             lambda d_k, sigma: tensor(d_k * sigma**4).sqrt(),
+            lambda d_k, sigma: torch.sqrt(d_k * sigma**4),
             lambda d_k, s: [s * s * d_k**0.5],
         ],
         [
@@ -631,6 +646,7 @@ CHAPTER_04 = {
             lambda q, k: soft(scores(q, k) / torch.full((1, 1, 1), q.shape[-1] ** 0.5)),
         ],
         [
+            (lambda q, k: soft(q @ k.T), ".mT swaps the last two"),
             (lambda q, k: soft(scores(q, k) / (q[:, 0].numel() ** 0.5)), "√d_model"),
             (lambda q, k: soft(scores(q, k) / math.sqrt(q.shape[0] * q.shape[2])), "√d_model"),
             (lambda q, k: soft(scores(q, k)), "does not scale"),
@@ -691,6 +707,8 @@ CHAPTER_05 = {
             (0.422, 0.155, 0.422),
         ],
         [
+            ([0, 42, 0, 16, 0, 42], "expected 3 numbers, got 6: a comma"),
+            (0.42, "expected 3 numbers, got one"),
             ([0.47, 0.06, 0.47], "√d_k"),
             ([0.38, 0.23, 0.38], "twice"),
             ([1, 0, 1], "softmax is missing"),
@@ -703,7 +721,7 @@ CHAPTER_05 = {
             ([0.4, 0.2, 0.4], "powers of 2"),
             ([42, 16, 42], "per cent"),
             ([0.21, 0.08, 0.21], "after the softmax"),
-            ([0.42, 0.16], "shape"),
+            ([0.42, 0.16], "expected 3 numbers, got 2"),
             ([0.3, 0.4, 0.3], ("wrong way", "entry [0]")),
         ],
     ),
@@ -722,6 +740,8 @@ CHAPTER_05 = {
             lambda q, k, v: list(soft(s_of(q, k)) @ v),
         ],
         [
+            (lambda q, k, v: soft(s_of(q, k)) @ v.T, "one too many"),
+            (lambda q, k, v: v @ soft(s_of(q, k)), "the order"),
             (lambda q, k, v: soft(s_of(q, k), 0) @ v, "over the queries"),
             (lambda q, k, v: soft(q @ k.T) @ v, "√d_k"),
             (lambda q, k, v: soft(q @ k.T / q.shape[-1]) @ v, "divided by d_k"),
@@ -820,6 +840,7 @@ CHAPTER_05 = {
     "attention.next_meeting": (
         [10, 10.0, tensor(10), [10], np.int64(10)],
         [
+            ([1, 10], "expected one number, got 2"),
             (9, "1 word back"),
             (8, "further back"),
             (1, "word before"),
@@ -943,6 +964,8 @@ CHAPTER_06 = {
             lambda x, h: x.T.reshape(h, -1, len(x)).transpose(1, 2),
         ],
         [
+            (lambda x, h: x.view(len(x), h, x.shape[1] / h).transpose(0, 1), "// gives whole"),
+            (lambda x, h: [x[:, i * x.shape[1] / h :] for i in range(h)], "// gives whole"),
             (lambda x, h: x.reshape(h, len(x), -1), "transpose is missing"),
             (lambda x, h: x.view(h, x.shape[0], x.shape[1] // h), "transpose is missing"),
             (lambda x, h: x.reshape(len(x), -1, h).permute(2, 0, 1), "interleaved"),
@@ -1000,6 +1023,7 @@ CHAPTER_06 = {
             lambda x, W: torch.cat(list(x), -1).float() @ W.float(),
         ],
         [
+            (lambda x, W: hydra.merge_heads(x) * W, "a matrix product is @"),
             (lambda x, W: hydra.merge_heads(x), "W_O is missing"),
             (lambda x, W: hydra.merge_heads(x) @ W.T, "transposed"),
             (lambda x, W: F.linear(hydra.merge_heads(x), W), "transposed"),
@@ -1144,6 +1168,7 @@ CHAPTER_06 = {
     "heads.per_head_parameters": (
         [307200, 3 * 1600 * 64, tensor(307200.0), np.int64(307200), [307_200], 307200.0],
         [
+            ((307, 200), "1000, not 1,000"),
             (102400, "three"),
             (7680000, "all heads"),
             (4 * 1600**2, "whole layer"),
@@ -1276,6 +1301,7 @@ CHAPTER_07 = {
     "learned.first_floor": (
         [FLOOR, 3.3393, 3.34, tensor(3.339), np.float32(FLOOR), [3.339]],
         [
+            (3.47, "equally likely"),
             (math.log(32), "equally likely"),
             (FLOOR / math.log(2), "bits"),
             (FLOOR / math.log(10), "base 10"),
@@ -1284,7 +1310,7 @@ CHAPTER_07 = {
             (-FLOOR, "sign"),
             (math.exp(FLOOR), "perplexity"),
             (math.log(24), "name"),
-            (3.0, ("entropy", "group")),
+            (3.0, "take more digits"),
             (0.06 * math.log(8 / 0.06) + 0.94 * math.log(24), "for words"),
             (0.06 * math.log(8) + 0.94 * math.log(24 / 0.94), "for names"),
             (3.3, "take more digits"),
@@ -1332,6 +1358,7 @@ CHAPTER_07 = {
             np.mean([1 / n for n in (2, 3, 4, 5)]),
         ],
         [
+            (0.26, "four queries"),
             (0.2, "i + 1 keys"),
             (137 / 300, "does not count"),
             (77 / 60, "take the mean"),
@@ -1386,6 +1413,7 @@ CHAPTER_07 = {
             lambda W, head, d: W @ torch.diag((arange(len(W)) // d != head).float()),
         ],
         [
+            (lambda W, h, d: W @ torch.diag((arange(6) // d != h).float()), "inner sizes"),
             (without_rows, "rows"),
             (lambda W, head, d: W.index_fill(0, arange(head * d, (head + 1) * d), 0), "rows"),
             (without_columns_in_place, "copy"),
@@ -1418,6 +1446,11 @@ def score_gradient_by_jacobian(p, g):
 
 def again(s, z):
     return (s - torch.where(z == -INF, 0.0, z)[:, None]).exp()
+
+
+def again_z(z):
+    """log Z as a column, guarded."""
+    return z.masked_fill(z == -INF, 0.0)[:, None]
 
 
 def again_by_loop(s, z):
@@ -1464,7 +1497,7 @@ CHAPTER_08 = {
             ([2, 0, -1], "plain mean"),
             ([0.25, 0.1875, 0.1875], "diagonal"),
             ([2, 0.75, 0], "diagonal"),
-            ([1.5, -0.25], "shape"),
+            ([1.5, -0.25], "expected 3 numbers, got 2"),
             ([1, 1, 1], ("sum to 0", "sum is 0")),
         ],
     ),
@@ -1507,6 +1540,7 @@ CHAPTER_08 = {
             lambda g, o: torch.linalg.vecdot(g, o),
         ],
         [
+            (lambda g, o: (g.T @ o.T).sum(-1), "inner sizes"),
             (lambda g, o: g @ o.T, "meet themselves"),
             (lambda g, o: (g @ o.T).diagonal(), "matrix on the way"),
             (lambda g, o: torch.einsum("id,jd->ij", g, o).diagonal(), "matrix on the way"),
@@ -1532,6 +1566,11 @@ CHAPTER_08 = {
             lambda s, z: torch.where(s == -INF, 0.0, (s - z[:, None]).exp()).float(),
         ],
         [
+            (lambda s, z: s - again_z(z), "exp is missing"),
+            (lambda s, z: s.exp() / again_z(z), "divided by log Z"),
+            (lambda s, z: s.exp() / again_z(z).exp(), "overflows"),
+            (lambda s, z: (s / again_z(z)).exp(), "not divided by"),
+            (lambda s, z: (s - again_z(z)[:, 0]).exp(), "row i"),
             (lambda s, z: (s - z[:, None]).exp(), "zeros"),
             (lambda s, z: s.exp() / z.exp()[:, None], "overflows"),
             (lambda s, z: (s.exp() / z.exp().unsqueeze(-1)).nan_to_num(0.0), "overflows"),
@@ -2199,6 +2238,7 @@ CHAPTER_11 = {
             lambda i, j, m, n, T: ones(m, n).tril(i - j).bool() & (arange(j, j + n) < T),
         ],
         [
+            (tile(first, second, lambda r, c, T, _: c <= r & c < T), "no chain"),
             (lambda i, j, m, n, T: hydra.causal_mask(max(m, n))[:m, :n], "own"),
             (
                 lambda i, j, m, n, T: tile_mask(i, j, m, n, T) & (i >= j),
@@ -2326,6 +2366,19 @@ def ranks_numpy(m, l, o):
             fade = np.exp(m[:, i] - top)
             out[i] = fade @ o[:, i] / (fade @ l[:, i])
     return out
+
+
+def guarded(m, l, o, fade_l=True, fade_o=True, divide=True):
+    top = m.amax(0)
+    fade = (m - top.masked_fill(top == -INF, 0.0)).exp()
+    weight = (fade * l if fade_l else l).sum(0)
+    weight = weight.masked_fill(weight == 0, 1.0)
+    both = (fade[..., None] * o if fade_o else o).sum(0)
+    return both / weight[:, None] if divide else both
+
+
+def safe_means(m, l, o):
+    return o / l.masked_fill(l == 0, 1.0)[..., None]
 
 
 def ranks_unguarded(m, l, o):
@@ -2464,6 +2517,14 @@ CHAPTER_12 = {
             lambda m, l, o: torch.nan_to_num(unguarded(m, l, o)),
         ],
         [
+            (lambda m, l, o: guarded(m, l, o, fade_l=False), "l is not"),
+            (lambda m, l, o: guarded(m, l, o, fade_o=False), "o is not"),
+            (lambda m, l, o: guarded(m, l, o, divide=False), "the division by l"),
+            (lambda m, l, o: safe_means(m, l, o).mean(0), "a mean of the ranks"),
+            (
+                lambda m, l, o: (soft(m, 0).nan_to_num()[..., None] * safe_means(m, l, o)).sum(0),
+                "e^m l",
+            ),
             (unguarded, "0 / 0"),
             (half_guarded, "0 / 0"),
             (ranks_unguarded, "guard each step"),

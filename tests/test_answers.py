@@ -120,7 +120,7 @@ def arithmetic(texts):
 
 
 def refusal(text):
-    shown = "0.8, 4/5, 7^4, sqrt(2), 2*e or 2*ln(10)"
+    shown = "0.8, 4/5, 7^4, sqrt(2), 2*e or 2*ln(10), without % or a unit"
     return f"expected numbers, got the text '{text}': write {shown}"
 
 

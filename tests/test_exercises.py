@@ -202,6 +202,9 @@ def third():
     return 1 / 3
 
 
+six_times = function([(7,)])(lambda x: 6 * x)
+
+
 def forgets_all():
     return 5
 
@@ -268,8 +271,8 @@ def test_an_error_without_words_is_told_by_its_name():
     ("answer", "said"),
     [
         (forgets, "your function returned None: did you forget return?"),
-        (torch.eye(2), "expected a function, doubled(x), got a tensor of shape (2, 2): "),
-        (5, "expected a function, doubled(x), got an int: write it with def"),
+        (torch.eye(2), "expected a function of (x), got a tensor of shape (2, 2): "),
+        (5, "got an int: hand over the function itself, without calling it"),
         (lambda: 5, "it is called as doubled(x), but your function takes ()"),
         (forgets_all, "it is called as forgets_all(x), but your function takes ()"),
         (lambda x: 2 * x + 1j, "expected real numbers, got complex ones"),
@@ -290,7 +293,7 @@ def test_an_error_without_words_is_told_by_its_name():
             lambda x: x.T.view(-1).view(x.shape) * 2,
             "view never copies, and after a transpose the numbers no longer lie in that order: ",
         ),
-        (lambda x: 2 * x @ x, "the inner sizes of a matrix product differ: is a transpose missing"),
+        (lambda x: 2 * x @ x, "the inner sizes of a matrix product differ: a transpose missing or"),
     ],
 )
 def test_what_any_function_is_told(answer, said):
@@ -304,7 +307,15 @@ def test_what_any_function_is_told(answer, said):
         ("6", "expected numbers, got the text '6'"),
         (7, "seven"),
         (5, "5 is not right"),
-        ([6, 6], "expected shape (), got (2,)"),
+        ([6, 6], "expected one number, got 2"),
+        ([], "expected one number, got none"),
+        (torch.ones(2, 2), "expected one number, got shape (2, 2)"),
+        (-12345678, "-12345678 is not right"),
+        (
+            (6, 6),
+            "expected one number, got 2: a comma separates numbers: write 0.5, not 0,5, and 1000, "
+            "not 1,000",
+        ),
         ([6, None], "expected numbers, got None: did you forget return?"),
         (
             torch.ones(2).median(dim=0),
@@ -377,6 +388,7 @@ def test_a_rounded_value_has_its_tolerance():
     assert third(0.33)
     assert third(0.34).says == "close, but not close enough"
     assert third(0.3).says == "close, but not close enough: take more digits"
+    assert third(0.36).says == "0.36 is not right"
     assert third(0.5).says == "half"
     assert not third(float("nan"))
 
@@ -425,6 +437,26 @@ def test_mistakes_must_agree_in_all_cases():
     odd = function([(2,), (3,)], [(lambda x: x, "the number itself")])(lambda x: x * x)
     assert odd(lambda x: x).says == "the number itself"
     assert odd(lambda x: x if x == 2 else 7).says == "for x = 2: 2 is not right"
+
+
+def test_a_mistake_is_known_where_an_answer_guards_against_its_nan():
+    cases = [(torch.tensor([1.0, 2.0]),), (torch.tensor([4.0, 0.0]),)]
+    guarded = function(
+        cases, [(lambda x: 2 / x * (x / x), "twice"), (lambda x: x / x / x, "guard")]
+    )(lambda x: (1 / x).nan_to_num(posinf=0.0))
+    assert guarded(lambda x: 2 * (1 / x).nan_to_num(posinf=0.0)).says == "twice"
+    assert guarded(lambda x: x / x / x).says == "guard"
+    # Where it is a number, the second mistake is right: what it is in the other place says nothing.
+    assert "guard" not in guarded(lambda x: (1 / x).nan_to_num(posinf=5.0)).says
+
+
+def test_a_print_is_shown_once(capsys):
+    def answer(x):
+        print("here")
+        raise ValueError
+
+    assert not six_times(answer)
+    assert capsys.readouterr().out == "here\n"
 
 
 def test_a_mistake_that_crashes_in_one_case_is_still_known():

@@ -16,7 +16,7 @@ const answers = (() => {
       .replace(/(?<![\d.,_^])[1-9]\d{0,2}(?:\s\d{3})+(?!\d)/g, (grouped) => grouped.replace(/\s/g, ""));
     const tokens = plain.match(TOKEN) ?? [];
     const refuse = () => {
-      throw new Error(`expected numbers, got the text '${text.trim()}': write 0.8, 4/5, 7^4, sqrt(2), 2*e or 2*ln(10)`);
+      throw new Error(`expected numbers, got the text '${text.trim()}': write 0.8, 4/5, 7^4, sqrt(2), 2*e or 2*ln(10), without % or a unit`);
     };
     const twofold = tokens.length > (/^[+-]/.test(tokens[0]) ? 2 : 1) && tokens.find((token) => POWER_OR_E.test(token));
     if (twofold) {
@@ -63,8 +63,9 @@ const answers = (() => {
     return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
   }
 
-  /** A number in four digits, or in ten or fifteen where fewer would show the other one. */
+  /** A number in four digits, or in ten or fifteen where fewer would show the other one; a whole one in full. */
   function toldApart(x, other) {
+    if (Number.isInteger(x) && Math.abs(x) < 1e15) return String(x);
     return general(x, [4, 10].find((digits) => general(x, digits) !== general(other, digits)) ?? 15);
   }
 
@@ -106,12 +107,14 @@ const answers = (() => {
     const near = (m) => (within && Number.isFinite(size(m))
       ? Math.min(within * Math.max(1, size(m) / size(expected)), 0.02 * size(m)) : within);
     const apart = (m) => Math.max(...got.map((x, i) => (x === m[i] ? 0 : Math.abs(x - m[i]))));
-    const known = facts.mistakes.map(([m, says]) => ({ m: m.map(Number), says }))
-      .filter(({ m }) => difference(got, m, near(m)) === null).sort((a, b) => apart(a.m) - apart(b.m));
-    if (known.length) return { right: false, says: known[0].says };
-    const close = within && difference(got, expected, 20 * within) === null;
-    const fewer = rounded(got, expected, within ? 1 : 3) && (close || !within);
-    return { right: false, says: fewer ? facts.digits : close ? facts.close : wrong };
+    const known = facts.mistakes.map(([m, says]) => ({ m: m.map(Number), says }));
+    const [nearest] = known.filter(({ m }) => difference(got, m, near(m)) === null).sort((a, b) => apart(a.m) - apart(b.m));
+    if (nearest) return { right: false, says: nearest.says };
+    if (rounded(got, expected, within ? 1 : 3)) return { right: false, says: facts.digits };
+    const fewer = known.find(({ m }) => rounded(got, m, within ? 2 : 3));
+    if (fewer) return { right: false, says: fewer.says };
+    const close = within && difference(got, expected, facts.band * size(expected)) === null;
+    return { right: false, says: close ? facts.close : wrong };
   }
 
   /** A verdict on what was typed. */

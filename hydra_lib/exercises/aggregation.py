@@ -5,6 +5,7 @@ import torch
 from hydra_lib import aggregation
 from hydra_lib.exercises import check, progress
 from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.differences import how_many
 from hydra_lib.exercises.reader import numbers
 
 __all__ = ["differences", "next_number", "normalized", "predicted_mean", "previous", "progress"]
@@ -88,7 +89,7 @@ def next_number(answer) -> str | None:
     """One row of four weights that continues every sequence with constant steps."""
     row = numbers(answer).squeeze()
     if row.shape != (4,):
-        return f"expected 4 weights, got shape {tuple(numbers(answer).shape)}"
+        return f"expected 4 weights, got {how_many(row)}"
     for mistake, sentence in (
         ([0.25] * 4, "that is the average: it stays in the middle of what was seen"),
         ([0.5] * 4, "that is twice the average: [8, 10, 12, 14] goes on with 16, not 22"),

@@ -178,6 +178,7 @@ _WIDE = torch.tensor(
     dtype=torch.float64,
 )
 _WIDE_LOG_Z = _WIDE.logsumexp(-1).float().double()  # so that float32 is given the same number
+_DIVIDED = "divided by log Z: exp(log Z) is Z, or subtract first"
 _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential"
 
 
@@ -193,6 +194,7 @@ _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential
         ),
         (lambda s, z: s.exp() / z.exp()[:, None], _OVERFLOW),
         (lambda s, z: (s.exp() / z.exp()[:, None]).nan_to_num(), _OVERFLOW),
+        (lambda s, z: s.exp() / z.nan_to_num(neginf=0.0).exp()[:, None], _OVERFLOW),
         (
             lambda s, z: (s - z.clamp(min=0)[:, None]).exp(),
             "log Z may be negative: replace only −∞ by a finite number",
@@ -203,7 +205,8 @@ _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential
         (lambda s, z: torch.softmax(s - z.nan_to_num(neginf=0)[:, None], -1), _ALONE),
         (lambda s, z: s.exp(), "log Z is missing: the rows do not sum to 1"),
         (lambda s, z: s - z[:, None], "those are logarithms of the weights: exp is missing"),
-        (lambda s, z: s.exp() / z[:, None], "divided by log Z: exp(log Z) is Z, or subtract first"),
+        (lambda s, z: s.exp() / z[:, None], _DIVIDED),
+        (lambda s, z: s.exp() / z.nan_to_num(neginf=0.0)[:, None], _DIVIDED),
         (lambda s, z: (s / z[:, None]).exp(), "log Z is subtracted from a score, not divided by"),
         (
             lambda s, z: (s + z[:, None]).exp(),

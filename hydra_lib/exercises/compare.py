@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
-from hydra_lib.exercises.differences import alike, difference, pattern, rounded, text
+from hydra_lib.exercises.differences import alike, difference, pattern, rounded, shown, text
 from hydra_lib.exercises.reader import Wrong, boolean, kind, numbers, require_function
 from hydra_lib.exercises.tried import Tried, copies, in_some_form
 from hydra_lib.exercises.verdict import Verdict, check
@@ -24,6 +24,8 @@ __all__ = ["choice", "function", "value"]
 
 CLOSE = "close, but not close enough"
 DIGITS = f"{CLOSE}: take more digits"
+BAND = 0.05  # how far is close, as a share of the right answer
+COMMA = "a comma separates numbers: write 0.5, not 0,5, and 1000, not 1,000"
 COUNT = 5e-5  # a count may carry what float arithmetic leaves, and is otherwise exact
 
 
@@ -35,6 +37,7 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
 
     def decorate(right):
         tolerance = COUNT if within is None and isinstance(right(), int) else within
+        known = [(numbers(mistake), sentence) for mistake, sentence in mistakes]
 
         @functools.wraps(right)
         def test(answer) -> None:
@@ -42,17 +45,21 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
             wrong = difference(got, expected, tolerance)
             if wrong is None:
                 return
+            if _has_commas(answer, got, expected):
+                raise Wrong(f"{wrong}: {COMMA}", wrong.expected)
             near: dict[float, str] = {}
-            for mistake, sentence in mistakes:
-                m = numbers(mistake)
+            for m, sentence in known:
                 if alike(got, m, _near(m, expected, within)):
                     near.setdefault(torch.where(got == m, 0, got - m).abs().max().item(), sentence)
             if near:
                 raise Wrong(near[min(near)], wrong.expected)
-            if within and alike(got, expected, 20 * within):
-                raise Wrong(DIGITS if rounded(got, expected, 1) else CLOSE, wrong.expected)
-            if not within and rounded(got, expected, 3):
+            if rounded(got, expected, 1 if within else 3):
                 raise Wrong(DIGITS, wrong.expected)
+            for m, sentence in known:
+                if rounded(got, m, 2 if within else 3):
+                    raise Wrong(sentence, wrong.expected)
+            if within and alike(got, expected, BAND * expected.abs().max().item()):
+                raise Wrong(CLOSE, wrong.expected)
             raise wrong
 
         test.mistakes = mistakes  # tests see to it that each is reached
@@ -60,13 +67,20 @@ def value(mistakes: Sequence[tuple[object, str]] = (), within: float | None = No
             "right": numbers(right()).flatten().tolist(),
             "tolerance": tolerance,
             "within": within,
+            "band": BAND,
             "close": CLOSE,
             "digits": DIGITS,
-            "mistakes": [(numbers(m).flatten().tolist(), sentence) for m, sentence in mistakes],
+            "mistakes": [(m.flatten().tolist(), sentence) for m, sentence in known],
         }
         return check(test)
 
     return decorate
+
+
+def _has_commas(answer, got: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Did a comma, in the place of a point or between thousands, make more numbers of one?"""
+    n, many = expected.numel(), got.numel()
+    return got.ndim == 1 and (isinstance(answer, tuple) and many > 1 if n == 1 else many == 2 * n)
 
 
 def _near(mistake: torch.Tensor, right: torch.Tensor, within: float | None) -> float | None:
@@ -103,9 +117,9 @@ def choice(options: range, refuse: Callable[[int], str], missing: str, mistakes:
                     return sentence
             for n in got:
                 if n % 1:
-                    return f"{n:g} is not a whole number"
+                    return f"{shown(n)} is not a whole number"
                 if n not in options:
-                    return f"{n:g} is not between {options[0]} and {options[-1]}"
+                    return f"{shown(n)} is not between {options[0]} and {options[-1]}"
                 if n in refused:
                     return refused[n]
             if len(set(got)) < len(got):
@@ -147,9 +161,13 @@ def function(
             if not failed:
                 said = [look(*pair) for pair in zip(tried, cases, strict=True)] if look else []
                 return next((verdict for verdict in said if verdict), None)
-            for mistake, (_, sentence) in enumerate(mistakes):
-                theirs = (known(mistake, case) for case in range(len(cases)))  # as far as needed
-                if (first := _agree(got, theirs, failed)) is not None:
+            # Then without what is no number in a mistake, where the answer may guard against it.
+            for same in (_same, _same_where_finite):
+                for mistake, (_, sentence) in enumerate(mistakes):
+                    theirs = (known(mistake, case) for case in range(len(cases)))  # as needed
+                    first = _agree(got, theirs, failed, same)
+                    if first is None or same(expected[first], known(mistake, first)):
+                        continue  # another mistake, or right wherever it is a number
                     if callable(sentence):
                         sentence = sentence(got[first], *cases[first])
                     raise Wrong(sentence, text(expected[first]))
@@ -181,11 +199,17 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return alike(one[known], other[known])
 
 
-def _agree(got: list, known: Iterable, failed: list[int]) -> int | None:
+def _same_where_finite(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """The same shape, and the same numbers wherever ``other`` is one."""
+    known = other.isfinite()
+    return one.shape == other.shape and alike(one[known], other[known])
+
+
+def _agree(got: list, known: Iterable, failed: list[int], same: Callable) -> int | None:
     """The first case where both give the same wrong numbers, if they agree, or crash, in all."""
     for one, other in zip(got, known, strict=True):
         crashed = isinstance(one, Wrong), isinstance(other, Wrong)
-        if crashed[0] != crashed[1] or (not any(crashed) and not _same(one, other)):
+        if crashed[0] != crashed[1] or (not any(crashed) and not same(one, other)):
             return None
     return next((i for i in failed if not isinstance(got[i], Wrong)), None)
 

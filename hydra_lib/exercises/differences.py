@@ -9,7 +9,7 @@ import torch
 
 from hydra_lib.exercises.reader import Wrong
 
-__all__ = ["alike", "difference", "pattern", "rounded", "text", "told_apart"]
+__all__ = ["alike", "difference", "how_many", "pattern", "rounded", "shown", "text", "told_apart"]
 
 
 def alike(got: torch.Tensor, expected: torch.Tensor, within: float | None = None) -> bool:
@@ -33,7 +33,10 @@ def difference(
     got = _shaped(got, expected)
     near = _right(got, expected, within)
     if near is None:
-        return Wrong(f"expected shape {tuple(expected.shape)}, got {tuple(got.shape)}")
+        if expected.squeeze().ndim > 1:
+            return Wrong(f"expected shape {tuple(expected.shape)}, got {tuple(got.shape)}")
+        n = expected.numel()
+        return Wrong(f"expected {'one number' if n == 1 else f'{n} numbers'}, got {how_many(got)}")
     if near.all():
         return None
     where = tuple((~near).nonzero()[0].tolist())
@@ -42,6 +45,13 @@ def difference(
         return Wrong(f"{said} is not right", text(expected))
     entry = names[where[0]] if names else f"entry {list(where)}"
     return Wrong(f"{entry} is {said}, and should not be", text(expected))
+
+
+def how_many(got: torch.Tensor) -> str:
+    """How many numbers came, in words."""
+    if got.squeeze().ndim > 1:
+        return f"shape {tuple(got.shape)}"
+    return {0: "none", 1: "one"}.get(got.numel(), str(got.numel()))
 
 
 def _shaped(got: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
@@ -74,7 +84,13 @@ def rounded(got: torch.Tensor, expected: torch.Tensor, fewest: int) -> bool:
 def told_apart(number: float, other: float) -> str:
     """A number in four digits, or in ten or fifteen where fewer would show the other one."""
     enough = (d for d in (4, 10) if f"{number:.{d}g}" != f"{other:.{d}g}")
-    return f"{number:.{next(enough, 15)}g}"
+    return shown(number, next(enough, 15))
+
+
+def shown(number: float, digits: int = 4) -> str:
+    """A number in so many digits, a whole one in full, as it was typed."""
+    whole = number.is_integer() and abs(number) < 1e15
+    return str(int(number)) if whole else f"{number:.{digits}g}"
 
 
 def pattern(got: list, expected: list[torch.Tensor]) -> str | None:
@@ -122,13 +138,13 @@ def _other_order(got: torch.Tensor, expected: torch.Tensor) -> bool:
 
 def _in_numbers(got: torch.Tensor, expected: torch.Tensor) -> str | None:
     if (got == got[0]).all() and (expected != expected[0]).any():
-        return f"every number is {got[0].item():.4g}, whatever was given"
+        return f"every number is {shown(got[0].item())}, whatever was given"
     factor = (got @ expected) / (expected @ expected)
     if not factor or not 1e-3 < abs(factor - 1) < torch.inf:
         return None
     # Each by its own size: beside a huge number what a small one is off by would not be seen.
     if torch.allclose(got, factor * expected, rtol=1e-4, atol=1e-15 * got.abs().max().item()):
-        return f"every number is {factor.item():.4g} times what it should be"
+        return f"every number is {shown(factor.item())} times what it should be"
     return None
 
 
@@ -148,6 +164,8 @@ def _in_rows(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> str | None:
     wrong = sums[~torch.isclose(sums, torch.ones_like(sums), atol=1e-5)]
     if not len(wrong):
         return None
+    if wrong[0].isnan():
+        return "a row must sum to 1; one of yours holds NaN"
     return f"a row must sum to 1; one of yours sums to {told_apart(wrong[0].item(), 1.0)}"
 
 

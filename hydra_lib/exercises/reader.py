@@ -14,6 +14,12 @@ from hydra_lib.exercises.watch import Call, watched
 
 __all__ = ["Wrong", "boolean", "call", "is_blank", "kind", "numbers", "require_function", "told"]
 
+_INNER = (
+    "the inner sizes of a matrix product differ: a transpose missing or one too many, the order, "
+    "a slice or a merge?"
+)
+_WHOLE = "/ gives a fraction, // gives whole numbers"
+
 # Crashes whose cause the error's own words do not tell.
 _CAUSES = (
     (
@@ -21,13 +27,21 @@ _CAUSES = (
         "view never copies, and after a transpose the numbers no longer lie in that order: "
         "use reshape, or contiguous first",
     ),
+    ("cannot be multiplied", _INNER),
+    ("Expected size for first two dimensions of batch2", _INNER),
     (
-        "cannot be multiplied",
-        "the inner sizes of a matrix product differ: is a transpose missing?",
+        "must match the size of tensor",
+        "sizes are lined up from the right, and must be equal or 1. A matrix product is @; "
+        ".mT swaps the last two axes only",
     ),
+    ("but got float", _WHOLE),
+    ("slice indices must be integers", _WHOLE),
+    ("'float' object cannot be interpreted as an integer", _WHOLE),
+    ("'torch.return_types", "there are values and their indices: take .values"),
     (
-        "Expected size for first two dimensions of batch2",
-        "the inner sizes of a matrix product differ: is a transpose missing?",
+        "is ambiguous",
+        "many numbers are no single True or False: combine masks as (a) & (b), brackets and all; "
+        "no and, or, not, and no chain as a < b < c",
     ),
 )
 _COMPLEX = "expected real numbers, got complex ones"
@@ -55,10 +69,13 @@ def is_blank(answer) -> bool:
 def require_function(answer, model: Callable) -> None:
     """Refuse an answer that cannot be called as the function ``model`` can."""
     names = list(inspect.signature(model).parameters)
+    if not callable(answer):
+        raise Wrong(
+            f"expected a function of ({', '.join(names)}), got {kind(answer)}: hand over the "
+            "function itself, without calling it"
+        )
     own = getattr(answer, "__name__", "")  # the reader's name for it
     wanted = f"{own if own.isidentifier() else model.__name__}({', '.join(names)})"
-    if not callable(answer):
-        raise Wrong(f"expected a function, {wanted}, got {kind(answer)}: write it with def")
     try:
         signature = inspect.signature(answer)
     except ValueError:  # written in C; it will say so itself

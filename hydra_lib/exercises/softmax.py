@@ -7,7 +7,7 @@ import torch
 from hydra_lib import boltzmann
 from hydra_lib.exercises import Verdict, check, progress
 from hydra_lib.exercises.compare import function, value
-from hydra_lib.exercises.differences import alike, told_apart
+from hydra_lib.exercises.differences import alike, how_many, told_apart
 from hydra_lib.exercises.reader import Wrong, numbers
 from hydra_lib.exercises.tried import in_some_form
 
@@ -84,6 +84,10 @@ _ANY = [
         (
             lambda s: _shifted(s, s.new_zeros(())),
             "NaN for large scores: exp overflows; for very negative ones every exp underflows to 0",
+        ),
+        (
+            lambda s: _shifted(s, s.new_full((), 1000.0)),
+            "NaN: no one constant serves all rows; shift a row by its largest",
         ),
         (lambda s: _shifted(s, s.max()), "NaN: one shift for all rows leaves some row only zeros"),
         (
@@ -238,7 +242,7 @@ def rival(answer) -> str | Verdict:
     p = numbers(answer).squeeze()
     energies = torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64)
     if p.shape != (3,):
-        return f"expected three probabilities that sum to 1, got shape {tuple(p.shape)}"
+        return f"expected three probabilities that sum to 1, got {how_many(p)}"
     if (p < -1e-5).any():
         return "a probability is negative; expected three probabilities that sum to 1"
     total, mean = p.sum().item(), (p @ energies).item()

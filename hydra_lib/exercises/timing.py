@@ -7,6 +7,7 @@ import torch
 
 from hydra_lib.exercises import check, progress
 from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.differences import how_many
 from hydra_lib.exercises.reader import Wrong, call, numbers, require_function
 
 __all__ = [
@@ -60,7 +61,7 @@ def stopwatch(answer) -> str | None:
         stream = Stream(kernel, pending)
         got = numbers(call(answer, (stream,))[0])
         if got.numel() != 1:
-            return f"expected one number, the seconds, got shape {tuple(got.shape)}"
+            return f"expected one number, the seconds, got {how_many(got)}"
         wrong = _mistimed(got.item(), kernel, stream)
         if wrong:
             raise Wrong(wrong, f"{kernel:.6g}")

@@ -1,7 +1,10 @@
 """One call of an answer: what was given, what came back, and which torch functions ran."""
 
 import copy
+import io
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 
 import numpy as np
 import torch
@@ -35,23 +38,35 @@ class Tried:
 
 
 def in_some_form(answer: Callable, cases: Sequence[tuple], read: Callable) -> list[Tried]:
-    """The calls with float64 tensors or, where code stumbles on those, with float32 or arrays.
+    """The calls with float64 tensors or, where code stumbles on those, with float32, arrays, or
+    tensors in the place of numbers.
 
-    ``torch.ones(3)`` is float32, and torch refuses to multiply the two; no exercise is about that.
+    ``torch.ones(3)`` is float32, and torch refuses to multiply the two, or to take the root of a
+    number that is no tensor; no exercise is about that.
     """
-    forms = []
-    for convert in (lambda tensor: tensor, _single, np.asarray):
-        form = [tuple(convert(a) if isinstance(a, torch.Tensor) else a for a in c) for c in cases]
-        with np.errstate(all="ignore"):  # who was given tensors expects no warnings of arrays
+    forms: list[list[Tried]] = []
+    for convert in (lambda thing: thing, _single, _array, _tensor):
+        form = [tuple(map(convert, case)) for case in cases]
+        # Who was given tensors expects no warnings of arrays, nor a print for each form.
+        with np.errstate(all="ignore"), redirect_stdout(io.StringIO() if forms else sys.stdout):
             tried = [Tried(answer, case, read) for case in form]
         if not any(isinstance(call.got, Wrong) for call in tried):
             return tried
         forms.append(tried)
-    return forms[0]
+    return forms[any("dtype" in str(call.got) for call in forms[0] if isinstance(call.got, Wrong))]
 
 
-def _single(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.float() if tensor.is_floating_point() else tensor
+def _single(thing):
+    floating = isinstance(thing, torch.Tensor) and thing.is_floating_point()
+    return thing.float() if floating else thing
+
+
+def _array(thing):
+    return np.asarray(thing) if isinstance(thing, torch.Tensor) else thing
+
+
+def _tensor(thing):
+    return torch.tensor(thing) if isinstance(thing, int | float) else thing
 
 
 def copies(case: tuple) -> tuple:
