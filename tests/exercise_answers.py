@@ -62,6 +62,7 @@ CHAPTER_01 = {
     "aggregation.predicted_mean": (
         [5, 5.0, tensor([[5.0]]), np.mean([3, 9, 6, 2]), tensor(5), [5], Fraction(5)],
         [
+            (20 / 5, "divided by five"),
             ([3, 6, 6, 5], "expected one number, got 4"),
             ((5, 5), "a comma separates numbers"),
             (20, "sum"),
@@ -236,6 +237,8 @@ CHAPTER_02 = {
     "masking.predicted_leak": (
         [4 / 7, tensor(4 / 7), Fraction(4, 7), 1 - 3 / 7, np.float32(4 / 7), [4 / 7], 0.57, 0.571],
         [
+            (3 / 7, "rows from 0"),
+            (5 / 7, "not in its own future"),
             (0.65, "0.65 is not right"),
             (5 / 8, "0.625 is not right"),
             (1 / 7, "each single position"),
@@ -287,6 +290,7 @@ CHAPTER_02 = {
             lambda d: (d.reshape(-1, 1) == d.reshape(1, -1)).tril(),
         ],
         [
+            (lambda d: d[:, None] == d & hydra.causal_mask(len(d)), "binds tighter"),
             (lambda d: inside(d) and hydra.causal_mask(len(d)), "no and, or, not"),
             (inside, "ahead"),
             (lambda d: hydra.causal_mask(len(d)), "boundary"),
@@ -312,6 +316,9 @@ CHAPTER_02 = {
             lambda s, m: soft(s.masked_fill_(~m, -INF)).nan_to_num(),
         ],
         [
+            (lambda s, m: hydra.probabilities(hydra.apply_mask(s, m), 0), "τ, not the axis"),
+            (lambda s, m: soft(hydra.apply_mask(-s, m)).nan_to_num(), "the sign"),
+            (lambda s, m: soft(s + ~m * -INF), "0 · −∞"),
             (lambda s, m: soft(s) * m, "sum to 1"),
             (lambda s, m: soft(s).masked_fill(~m, 0), "sum to 1"),
             (lambda s, m: soft(s * m), "zero for −∞"),
@@ -356,6 +363,8 @@ CHAPTER_02 = {
     "masking.gradient_pairs": (
         [28, 28.0, tensor(28), 7 * 8 // 2, np.int64(28), hydra.causal_mask(7).sum()],
         [
+            (7 * 8, "twice"),
+            (49 / 2, "the diagonal"),
             (49, "no gradient"),
             (21, "itself"),
             (42, ("future", "different")),
@@ -430,6 +439,12 @@ CHAPTER_03 = {
             lambda s: torch.stack([torch.softmax(row, 0) for row in s]),
         ],
         [
+            (lambda s: shifted_exp(s, s.amax(-1)), "largest of row j"),
+            (lambda s: soft(s - s.amax(-1)), "largest of row j"),
+            (lambda s: soft(s / s.max()), "dividing"),
+            (lambda s: shifted_exp(s / s.max(), 0), "dividing"),
+            (lambda s: soft(s / s.amax(-1, keepdim=True)), "dividing"),
+            (lambda s: soft(-s), "the sign"),
             (lambda s: shifted_exp(s, 1000.0), "no one constant"),
             (lambda s: s - s.max(-1, keepdim=True), "take .values"),
             (lambda s: s.exp() / s.exp().sum(-1, keepdim=True), "overflow"),
@@ -460,6 +475,9 @@ CHAPTER_03 = {
             lambda s: [torch.softmax(row, 0).tolist() for row in s],
         ],
         [
+            (lambda s: soft(-s), "the sign"),
+            (lambda s: torch.softmax(s.T, dim=1), "wrong axis, and transposed"),
+            (lambda s: hydra.probabilities(s, 0), "τ, not the axis"),
             (lambda s: soft(s, 0), "columns"),
             (lambda s: s.exp() / s.exp().sum(0), "columns"),
             (lambda s: soft(s.reshape(-1)).reshape(s.shape), "everything"),
@@ -507,6 +525,7 @@ CHAPTER_03 = {
     "softmax.schottky_peak": (
         [0.42, 0.417, 0.4168, tensor(0.4167783), np.float32(0.41678), [0.42]],
         [
+            (0.4, "a finer grid"),
             (1.0, "gap"),
             (0.5, ("half", "guess")),
             (2.4, "upside down"),
@@ -570,6 +589,7 @@ CHAPTER_04 = {
     "scaling.predicted_variance": (
         [1024, 1024.0, 64 * 16, tensor([1024]), np.float32(1024), tensor(2.0) ** 10],
         [
+            (64 * 4 + 64 * 4, "factors multiply"),
             (16384, "16384 is not right"),
             (256, "each product"),
             (128, "each product"),
@@ -605,6 +625,7 @@ CHAPTER_04 = {
     "scaling.uniform": (
         [4, 4.0, 36 / 9, tensor(36 * (1 / 3) ** 2), Fraction(4), np.float64(4)],
         [
+            (36 * (2 / 3) ** 2, "density"),
             (36, "1/3"),
             (12, "one variance"),
             (2, "standard deviation"),
@@ -646,6 +667,15 @@ CHAPTER_04 = {
             lambda q, k: soft(scores(q, k) / torch.full((1, 1, 1), q.shape[-1] ** 0.5)),
         ],
         [
+            (lambda q, k: soft(-scores(q, k) / q.shape[-1] ** 0.5), "the sign"),
+            (
+                lambda q, k: soft(
+                    hydra.apply_mask(
+                        scores(q, k) / q.shape[-1] ** 0.5, hydra.causal_mask(q.shape[1])
+                    )
+                ),
+                "causal",
+            ),
             (lambda q, k: soft(q @ k.T), ".mT swaps the last two"),
             (lambda q, k: soft(scores(q, k) / (q[:, 0].numel() ** 0.5)), "√d_model"),
             (lambda q, k: soft(scores(q, k) / math.sqrt(q.shape[0] * q.shape[2])), "√d_model"),
@@ -707,6 +737,7 @@ CHAPTER_05 = {
             (0.422, 0.155, 0.422),
         ],
         [
+            ([42.2, 15.5, 42.2], "per cent"),
             ([0, 42, 0, 16, 0, 42], "expected 3 numbers, got 6: a comma"),
             (0.42, "expected 3 numbers, got one"),
             ([0.47, 0.06, 0.47], "√d_k"),
@@ -740,6 +771,7 @@ CHAPTER_05 = {
             lambda q, k, v: list(soft(s_of(q, k)) @ v),
         ],
         [
+            (lambda q, k, v: soft(q @ k.T / 4**0.5) @ v, "q.shape[-1]"),
             (lambda q, k, v: soft(s_of(q, k)) @ v.T, "one too many"),
             (lambda q, k, v: v @ soft(s_of(q, k)), "the order"),
             (lambda q, k, v: soft(s_of(q, k), 0) @ v, "over the queries"),
@@ -931,6 +963,7 @@ CHAPTER_06 = {
             (torch.where(72 % arange(1, 17) == 0)[0] + 1,),
         ],
         [
+            ([n for n in range(1, 17) if n % 72 == 0], "the list is empty"),
             ([1, 2, 5], "remainder"),
             ([1, 2, 3, 4, 6, 8, 9, 12, 18], ("more than 16", "to 16")),
             ([1, 2, 3], "missing"),
@@ -945,7 +978,6 @@ CHAPTER_06 = {
             ([1, 2, 2.5], "2.5 is not a whole number"),
             ([72 % n == 0 for n in range(1, 17)], "True and False"),
             (72 % arange(1, 17) == 0, "True and False"),
-            ([], "missing"),
             ([(1, 72), (2, 36)], "72 is not between 1 and 16"),
             (np.where(72 % np.arange(1, 17) == 0), ("0 is not between", "remainder")),
         ],
@@ -998,6 +1030,8 @@ CHAPTER_06 = {
             lambda x: x.permute(1, 0, 2).flatten(1).float(),
         ],
         [
+            (lambda x: x.view(x.shape[1], -1), "transpose back before"),
+            (lambda x: x.transpose(0, 2).reshape(x.shape[1], -1), "wrong two axes"),
             (lambda x: x.reshape(x.shape[1], -1), ("transpose", "swap the axes")),
             (lambda x: x.contiguous().view(x.shape[1], -1), ("transpose", "swap the axes")),
             (lambda x: x.transpose(0, 1).view(x.shape[1], -1), "contiguous"),
@@ -1168,6 +1202,7 @@ CHAPTER_06 = {
     "heads.per_head_parameters": (
         [307200, 3 * 1600 * 64, tensor(307200.0), np.int64(307200), [307_200], 307200.0],
         [
+            (3 * 1600 * 64 + 3 * 64, "biases"),
             ((307, 200), "1000, not 1,000"),
             (102400, "three"),
             (7680000, "all heads"),
@@ -1191,6 +1226,8 @@ CHAPTER_06 = {
             lambda T, m: np.tril(np.ones((m, T), dtype=bool), T - m),
         ],
         [
+            (lambda T, m: hydra.causal_mask(T)[-m], "colon"),
+            (lambda T, m: torch.cat([zeros(m, T - m).bool(), hydra.causal_mask(m)], 1), "old keys"),
             (lambda T, m: hydra.causal_mask(T)[:m], "upper left"),
             (lambda T, m: ones(m, T).bool(), "future"),
             (lambda T, m: arange(T) < arange(T - m, T)[:, None], "its own"),
@@ -1288,19 +1325,23 @@ def first_column_left(ids):
     return marks
 
 
-def only_after_the_latest(ids):
-    marks = zeros(len(ids), len(ids))
-    for i in range(len(ids)):
-        copies = [j for j in range(i) if ids[j] == ids[i]]
-        if copies:
-            marks[i, copies[-1] + 1] = 1
-    return marks
+def only_after(which):
+    def answer(ids):
+        marks = zeros(len(ids), len(ids))
+        for i in range(len(ids)):
+            copies = [j for j in range(i) if ids[j] == ids[i]]
+            if copies:
+                marks[i, copies[which] + 1] = 1
+        return marks
+
+    return answer
 
 
 CHAPTER_07 = {
     "learned.first_floor": (
         [FLOOR, 3.3393, 3.34, tensor(3.339), np.float32(FLOOR), [3.339]],
         [
+            (math.log(40), "all 40"),
             (3.47, "equally likely"),
             (math.log(32), "equally likely"),
             (FLOOR / math.log(2), "bits"),
@@ -1328,6 +1369,8 @@ CHAPTER_07 = {
             lambda w: w[1:, :-1].trace().item() / (len(w) - 1),
         ],
         [
+            (lambda w: w[-1].mean(), "1/T"),
+            (lambda w: sum(w[i, i - 1] for i in range(len(w))) / len(w), "last column"),
             (lambda w: w.diagonal().mean(), "itself"),
             (lambda w: w.diagonal(-1).sum() / len(w), ("T − 1", "that count")),
             (lambda w: w.diagonal(1).mean(), "after"),
@@ -1385,7 +1428,9 @@ CHAPTER_07 = {
             lambda ids: torch.cat([zeros(len(ids), 1).bool(), same_symbol(ids)[:, :-1]], 1),
         ],
         [
-            (only_after_the_latest, "every earlier one counts"),
+            (lambda ids: (ids[:, None] == ids.roll(1)).tril(), "roll wraps"),
+            (only_after(0), "only what came after the first"),
+            (only_after(-1), "every earlier one counts"),
             (first_column_left, "column 0"),
             (same_symbol, "itself"),
             (looks_ahead, "future"),
@@ -1566,6 +1611,8 @@ CHAPTER_08 = {
             lambda s, z: torch.where(s == -INF, 0.0, (s - z[:, None]).exp()).float(),
         ],
         [
+            (lambda s, z: (z[:, None] - s).exp(), "upside down"),
+            (lambda s, z: s.exp() / s.exp().sum(-1, keepdim=True), "by itself"),
             (lambda s, z: s - again_z(z), "exp is missing"),
             (lambda s, z: s.exp() / again_z(z), "divided by log Z"),
             (lambda s, z: s.exp() / again_z(z).exp(), "overflows"),
@@ -1591,6 +1638,8 @@ CHAPTER_08 = {
     "backward.flops": (
         [7 * PRODUCT, 14 * 1024**2 * 768, float(7 * PRODUCT), tensor(7.0 * PRODUCT), [7 * PRODUCT]],
         [
+            (11.274, "GFLOP"),
+            (7, "how many products"),
             (6 * PRODUCT, "one product more"),
             (5 * PRODUCT, "backward pass alone"),
             (4 * PRODUCT, "backward pass alone"),
@@ -1649,6 +1698,23 @@ def peel_with_outer(a, b):
     c[:n, :n] = multiply(a[:n, :n], b[:n, :n]) + torch.outer(a[:n, n], b[n, :n])
     c[n, :] = a[n] @ b
     c[:n, n] = a[:n] @ b[:, n]
+    return c
+
+
+def peel_with(product):
+    """With something else than the outer product of the last column of a and the last row of b."""
+
+    def answer(a, b):
+        c = peel(a, b)
+        c[:-1, :-1] = multiply(a[:-1, :-1], b[:-1, :-1]) + product(a[:-1, -1], b[-1, :-1])
+        return c
+
+    return answer
+
+
+def peel_swapped(a, b):
+    c = peel(a, b)
+    c[:-1, :-1] = multiply(a[:-1, :-1], b[:-1, :-1]) + torch.outer(a[-1, :-1], b[:-1, -1])
     return c
 
 
@@ -1713,6 +1779,7 @@ CHAPTER_09 = {
     "strassen.flipped_sign": (
         [(5, 1, 1), [5, 1, 1], tensor([5, 1, 1]), np.array([5, 1, 1]), (5.0, 1.0, 1.0)],
         [
+            (zeros(2, 2, 2, 2, 2, 2), "a tensor of shape (2, 2, 2, 2, 2, 2)"),
             ((4, 0, 0), "counted from 0"),
             ((1, 1, 1), "does not mend"),
             ((2, 1, 1), "does not land"),
@@ -1750,6 +1817,8 @@ CHAPTER_09 = {
             lambda p, q: next(n for n in (15 * p / q,) if n > 0),
         ],
         [
+            (lambda p, q: int(15 * p / q), "rounded down"),
+            (lambda p, q: 15 * p // q, "rounded down"),
             (lambda p, q: 18 * p / q, "18"),
             (lambda p, q: math.ceil(15 * p / q), "rounded up"),
             (lambda p, q: 15 * q / p, "upside down"),
@@ -1770,6 +1839,9 @@ CHAPTER_09 = {
             lambda a, b: tensor(peel_numpy(a[:], b[:])),
         ],
         [
+            (peel_with(torch.dot), "outer product"),
+            (peel_with(torch.mul), "outer product"),
+            (peel_swapped, "row and column"),
             (peel_without_the_last_terms, "last column of a"),
             (peel_even_only, "last row"),
             (peel_without_the_row, "last row is missing"),
@@ -1915,6 +1987,11 @@ def warmed_up_unwaited(stream):
     return unprepared(stream)
 
 
+def only_the_end(stream):
+    fair(stream)
+    return stream.clock()
+
+
 def looks_once(stream):
     stream.synchronize()
     stream.launch()
@@ -2050,6 +2127,16 @@ def merged_upside_down(m1, l1, o1, m2, l2, o2):
     return m, f1 * l1 + f2 * l2, f1 * o1 + f2 * o2
 
 
+def merged_from_zero(m1, l1, o1, m2, l2, o2):
+    f1, f2 = m1.exp(), m2.exp()
+    return torch.maximum(m1, m2), f1 * l1 + f2 * l2, f1 * o1 + f2 * o2
+
+
+def merged_weighted(m1, l1, o1, m2, l2, o2):
+    m, l, _ = merged(m1, l1, o1, m2, l2, o2)
+    return m, l, ((m1 - m).exp() * l1 * o1 + (m2 - m).exp() * l2 * o2) / l
+
+
 def merged_divided(m1, l1, o1, m2, l2, o2):
     m, l, o = merged(m1, l1, o1, m2, l2, o2)
     return m, l, o / l
@@ -2084,6 +2171,7 @@ CHAPTER_10 = {
             lambda stream: [fair(stream)],
         ],
         [
+            (only_the_end, "minus the start"),
             (launch_only, "launch"),
             (many(1, before=False, after=False), "launch"),
             (unprepared, "queued before"),
@@ -2165,6 +2253,9 @@ CHAPTER_10 = {
             lambda a, b: [sorted(a / b)[len(a) // 2]],
         ],
         [
+            (lambda a, b: round(float((a / b).median()), 1), "all its digits"),
+            (lambda a, b: round(float((a / b).median()), 3), "all its digits"),
+            (lambda a, b: (a / b)[len(a) // 2], "in the middle of the list"),
             (lambda a, b: (b / a).median(), "upside down"),
             (lambda a, b: a.median() / b.median(), "two medians"),
             (lambda a, b: b.median() / a.median(), "upside down, and"),
@@ -2199,6 +2290,9 @@ CHAPTER_11 = {
             lambda B, h, T, block: tensor(B * h * len(range(0, T, block))),
         ],
         [
+            (lambda B, h, T, block: B * h * (T + block - 1) // block, "brackets"),
+            (lambda B, h, T, block: (B, h, math.ceil(T / block)), "multiply"),
+            (lambda B, h, T, block: B * h * round(T / block), "round goes down"),
             (lambda B, h, T, block: B * h * T // block, "cross heads"),
             (lambda B, h, T, block: B * h * (T // block), "last tile"),
             (lambda B, h, T, block: B * h * T / block, "whole program"),
@@ -2238,6 +2332,7 @@ CHAPTER_11 = {
             lambda i, j, m, n, T: ones(m, n).tril(i - j).bool() & (arange(j, j + n) < T),
         ],
         [
+            (tile(first, own, lambda r, c, T, _: (c <= r) & (c < T)), "first_column is missing"),
             (tile(first, second, lambda r, c, T, _: c <= r & c < T), "no chain"),
             (lambda i, j, m, n, T: hydra.causal_mask(max(m, n))[:m, :n], "own"),
             (
@@ -2286,6 +2381,8 @@ CHAPTER_11 = {
     "kernel.merged": (
         [merged, merged_floats, merged_numpy, merged_by_branch, merged_float32],
         [
+            (merged_from_zero, "from 0"),
+            (merged_weighted, "a sum already"),
             (plainly_merged, "larger"),
             (merged_unless_equal, ", m2 = 0.9198"),
             (merged_but_o, "o was not"),
@@ -2368,8 +2465,8 @@ def ranks_numpy(m, l, o):
     return out
 
 
-def guarded(m, l, o, fade_l=True, fade_o=True, divide=True):
-    top = m.amax(0)
+def guarded(m, l, o, fade_l=True, fade_o=True, divide=True, axis=0):
+    top = m.amax(axis, keepdim=True)
     fade = (m - top.masked_fill(top == -INF, 0.0)).exp()
     weight = (fade * l if fade_l else l).sum(0)
     weight = weight.masked_fill(weight == 0, 1.0)
@@ -2517,6 +2614,9 @@ CHAPTER_12 = {
             lambda m, l, o: torch.nan_to_num(unguarded(m, l, o)),
         ],
         [
+            (lambda m, l, o: (m.amax(0), l.sum(0), o.sum(0)), "o / l"),
+            (lambda m, l, o: ranks_from(m, l, o, m.amax(1, keepdim=True)), "wrong axis"),
+            (lambda m, l, o: guarded(m, l, o, axis=1), "wrong axis"),
             (lambda m, l, o: guarded(m, l, o, fade_l=False), "l is not"),
             (lambda m, l, o: guarded(m, l, o, fade_o=False), "o is not"),
             (lambda m, l, o: guarded(m, l, o, divide=False), "the division by l"),
@@ -2552,6 +2652,7 @@ CHAPTER_12 = {
     "devices.enough_bandwidth": (
         [LINK, 68.36, tensor(LINK), 68.4, [LINK], np.float64(LINK)],
         [
+            (8 * LINK, "speed of one rank"),
             (68.36e9, "GB"),
             (6.84e10, "GB"),
             (LINK / 2, "half"),
@@ -2575,6 +2676,13 @@ CHAPTER_12 = {
             lambda r, P, h, n: list(dict.fromkeys(i * n // h for i in own_heads(r, P, h).tolist())),
         ],
         [
+            (lambda r, P, h, n: list(range(r * (n // P), (r + 1) * (n // P))), "none"),
+            (
+                lambda r, P, h, n: (
+                    [r * n // P] if n < P else list(range(r * n // P, (r + 1) * n // P))
+                ),
+                "may need two",
+            ),
             (lambda r, P, h, n: list(range(r * n // P, (r + 1) * n // P)), "none"),
             (lambda r, P, h, n: sorted({i % n for i in own_heads(r, P, h).tolist()}), "in turn"),
             (lambda r, P, h, n: own_heads(r, P, h), "query heads of the rank"),

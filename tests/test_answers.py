@@ -36,7 +36,7 @@ def judged(name, typed):
 def typed(answer, facts):
     """The texts that a reader would type for an answer of the table; None if no form can take it.
 
-    In a choice nothing can be ticked twice, nor what is not there.
+    In a choice nothing can be ticked twice, nor what is not there; nothing ticked is no answer.
     """
     if isinstance(answer, str) or callable(answer) or hasattr(answer, "__next__"):
         return None
@@ -46,7 +46,9 @@ def typed(answer, facts):
         return None
     got = given.flatten().tolist()
     if "options" in facts:
-        fits = given.ndim and set(got) <= set(facts["options"]) and len(set(got)) == len(got)
+        fits = (
+            given.ndim and got and set(got) <= set(facts["options"]) and len(set(got)) == len(got)
+        )
     else:
         fits = len(got) == len(facts["right"])
     return [repr(x) for x in got] if fits else None

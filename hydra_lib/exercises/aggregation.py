@@ -26,7 +26,7 @@ def _everything_before(T: int) -> torch.Tensor:
         (20, "20 is the running sum there; the running mean divides it by how many were added"),
         (2, "2 is the fourth value itself; the mean takes those before it too"),
         (6, "that is the third row, or the third value: the fourth row takes all four"),
-        (4, "that is the mean of two; a running mean takes all there were so far"),
+        (4, "that is the mean of two, or divided by five; a running mean takes all so far"),
         (4.5, "that is the median; the mean is the sum divided by how many there are"),
     ]
 )

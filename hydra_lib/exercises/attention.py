@@ -35,7 +35,7 @@ def _softmax(scores, dim: int = -1):
         ([1 / 3] * 3, "the keys do not fit equally well: take the dot products"),
         ([0.5, 0.0, 0.5], "score 0 is not weight 0: e^0 = 1"),
         (_softmax([1.0, 0.0, 1.0]) / 2, "scaled after the softmax: the weights must sum to 1"),
-        ([42, 16, 42], "that is per cent; weights sum to 1"),
+        (100 * _softmax([1.0, 0.0, 1.0]), "that is per cent; weights sum to 1"),
         ([math.e, 1, math.e], "the exponentials: not yet divided by their sum"),
     ],
     within=0.005,  # two digits
@@ -67,6 +67,7 @@ def _causal(q, k, v):
         ),
         (_mixed(lambda q, v: 1), "the scores are not divided by √d_k"),
         (_mixed(lambda q, v: q.shape[-1]), "divided by d_k, or by √d_k twice: once by √d_k"),
+        (_mixed(lambda q, v: 2), "divided by 2, √d_k where d_k is 4; here it is q.shape[-1]"),
         (_mixed(lambda q, v: math.sqrt(len(q))), "divided by √T; the temperature is √d_k"),
         (_mixed(lambda q, v: math.sqrt(v.shape[-1])), "divided by √d_v; the temperature is √d_k"),
         (_mixed(lambda q, v: 1 / _root(q)), "multiplied by √d_k; divide by it"),

@@ -200,6 +200,8 @@ _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential
             "log Z may be negative: replace only −∞ by a finite number",
         ),
         (lambda s, z: torch.softmax(s, -1), _ALONE),
+        (lambda s, z: s.exp() / s.exp().sum(-1, keepdim=True), _ALONE),
+        (lambda s, z: (z[:, None] - s).exp(), "upside down: a larger score gets more weight"),
         (lambda s, z: torch.softmax(s, -1).nan_to_num(), _ALONE),
         (lambda s, z: torch.softmax(s - z[:, None], -1), _ALONE),
         (lambda s, z: torch.softmax(s - z.nan_to_num(neginf=0)[:, None], -1), _ALONE),
@@ -212,7 +214,13 @@ _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential
             lambda s, z: (s + z[:, None]).exp(),
             "log Z is added: e^(s − log Z) is e^s / Z, take it away",
         ),
-        (lambda s, z: (s - z).exp(), "row i has its own log Z: [:, None], a keepdim, is missing"),
+        *(
+            (
+                lambda s, z, least=least: (s - z.nan_to_num(neginf=least)).exp(),
+                "row i has its own log Z: [:, None], a keepdim, is missing",
+            )
+            for least in (-torch.inf, 0.0)
+        ),
         (
             lambda s, z: (s - z[0]).exp(),
             "all rows have the log Z of the first: each row has its own",
@@ -250,6 +258,8 @@ _PRODUCT = 2 * 1024**2 * 768
         (7 * _PRODUCT / 12, "that is one head; there are twelve"),
         (8 * _PRODUCT, "one too many: two products forward, and backward five"),
         (9 * _PRODUCT, "that makes scores and dP twice, as two kernels do: here each is made once"),
+        (7 * _PRODUCT / 1e9, "those are GFLOPs; give FLOPs"),
+        (7, "that is how many products; the question is their FLOPs"),
         (14 * _PRODUCT, "an addition and a multiplication are two, not four"),
     ]
 )

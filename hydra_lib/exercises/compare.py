@@ -161,8 +161,8 @@ def function(
             if not failed:
                 said = [look(*pair) for pair in zip(tried, cases, strict=True)] if look else []
                 return next((verdict for verdict in said if verdict), None)
-            # Then without what is no number in a mistake, where the answer may guard against it.
-            for same in (_same, _same_where_finite):
+            # Then without what is NaN in a mistake, where the answer may guard against it.
+            for same in (_same, _same_but_nan):
                 for mistake, (_, sentence) in enumerate(mistakes):
                     theirs = (known(mistake, case) for case in range(len(cases)))  # as needed
                     first = _agree(got, theirs, failed, same)
@@ -199,9 +199,9 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return alike(one[known], other[known])
 
 
-def _same_where_finite(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """The same shape, and the same numbers wherever ``other`` is one."""
-    known = other.isfinite()
+def _same_but_nan(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """The same shape and numbers wherever ``other`` is no NaN."""
+    known = ~other.isnan()
     return one.shape == other.shape and alike(one[known], other[known])
 
 

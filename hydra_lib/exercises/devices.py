@@ -174,6 +174,12 @@ def _in_turn(first: int, clean: bool):
     return answer
 
 
+def _no_parts(result) -> torch.Tensor:
+    if isinstance(result, tuple) and len(result) == 3:
+        raise Wrong("expected one output, got three things: if those are m, l and o, it is o / l")
+    return numbers(result)
+
+
 def _plain_sum(m, l, o):
     return o.sum(0) / l.sum(0)[:, None]
 
@@ -206,6 +212,13 @@ def _means(m, l, o):
         (
             lambda m, l, o: _merged_ranks(m, l, o, top=m.amax(0).clamp(min=0)),
             "all scores may be far below 0: put a finite number only in place of −∞",
+        ),
+        *(
+            (
+                lambda m, l, o, guard=guard: _merged_ranks(m, l, o, guard, m.amax(1, keepdim=True)),
+                "wrong axis: the ranks are the first one, and the largest m is taken over them",
+            )
+            for guard in (True, False)
         ),
         *(
             (
@@ -254,6 +267,7 @@ def _means(m, l, o):
         ),
         (lambda m, l, o: o.sum(0), "that is a plain sum of o"),
     ],
+    read=_no_parts,
 )
 def from_all_ranks(m, l, o):
     """The output (Tq, d_v) from what each of P ranks found: m and l (P, Tq), o (P, Tq, d_v)."""
@@ -268,7 +282,10 @@ _RATIO = 2 * 7 * 1e5 / (4 * 4096 + 2 * 2048)  # GB a second: 1e14 FLOP/s over 1e
         (1e9 * _RATIO, "those are bytes a second; the question is GB a second"),
         (_RATIO / 2, "half: a number has two bytes, and an all-reduce goes around twice"),
         (_RATIO / 4, "two bytes a number, and an all-reduce sends nearly everything twice"),
-        (8 * _RATIO, "the GB are bytes; a Gbit is an eighth of one"),
+        (
+            8 * _RATIO,
+            "8 times: R is the speed of one rank; or those are Gbit, and a GB is 8 of them",
+        ),
         (_RATIO * 8 / 7, "each time around a rank sends 7 of its 8 pieces: P − 1, not P"),
         (_RATIO / 7, "a rank does an eighth of the work, but sends nearly as much"),
         (_RATIO / 8, "a rank does an eighth of the work: the link must be faster, not slower"),
@@ -296,6 +313,9 @@ def _in_order(result) -> torch.Tensor:
     return numbers(result)
 
 
+_NONE = "with fewer KV heads than ranks that leaves ranks with none: several must share one"
+
+
 def _own(rank, ranks, n_heads, n_kv):
     return range(rank * n_heads // ranks, (rank + 1) * n_heads // ranks)
 
@@ -308,7 +328,12 @@ def _own(rank, ranks, n_heads, n_kv):
     mistakes=[
         (
             lambda r, P, h, n: list(range(r * n // P, (r + 1) * n // P)),
-            "with fewer KV heads than ranks that leaves ranks with none: several must share one",
+            _NONE,
+        ),
+        (lambda r, P, h, n: list(range(r * (n // P), (r + 1) * (n // P))), _NONE),
+        (
+            lambda r, P, h, n: list(range(r * n // P, max(r * n // P + 1, (r + 1) * n // P))),
+            "where neither number divides the other a rank may need two",
         ),
         (
             lambda r, P, h, n: sorted({i % n for i in _own(r, P, h, n)}),

@@ -26,6 +26,7 @@ __all__ = [
     refuse=lambda n: f"72 / {n} leaves a remainder of {72 % n}",
     missing="each of these divides 72, but some are missing",
     mistakes=[
+        ([], "the list is empty; n divides 72 where 72 % n is 0, not n % 72"),
         (
             [6, 8, 9, 12, 18, 24, 36, 72],
             "those are the widths of a head; the question is how many heads",
@@ -114,9 +115,13 @@ def _split_tokens(T: int, h: int, d_k: int) -> torch.Tensor:
     # What plain attention returns lies head after head in memory; a view of the tokens does not.
     [(_split_tokens(*sizes).contiguous(),) for sizes in _SIZES] + [(_split_tokens(*_SIZES[0]),)],
     mistakes=[
-        (
-            lambda x: x.reshape(x.shape[1], -1),
-            "the first row now holds several tokens of head 0: transpose back before the reshape",
+        *(
+            (
+                answer,
+                "the first row now holds several tokens of head 0: transpose back before the "
+                "reshape",
+            )
+            for answer in (lambda x: x.reshape(x.shape[1], -1), lambda x: x.view(x.shape[1], -1))
         ),
         (
             lambda x: x.permute(1, 2, 0).reshape(x.shape[1], -1),
@@ -129,9 +134,12 @@ def _split_tokens(T: int, h: int, d_k: int) -> torch.Tensor:
         ),
         (lambda x: x.sum(0), "the heads are added up; they belong side by side"),
         (lambda x: x.mean(0, dtype=torch.float64), "that is the mean of the heads; merge them"),
-        (
-            lambda x: x.transpose(1, 2).reshape(x.shape[1], -1),
-            "the wrong two axes were swapped: the head comes after the position",
+        *(
+            (
+                lambda x, axis=axis: x.transpose(axis, 2).reshape(x.shape[1], -1),
+                "the wrong two axes were swapped: the head comes after the position",
+            )
+            for axis in (0, 1)
         ),
         (lambda x: x[0], "that is head 0 alone"),
         (lambda x: x, "nothing was merged: three axes went in, three came out"),
@@ -380,6 +388,7 @@ def padded_attention(q, k, v, lengths):
         (1600 * 64, "that is one matrix; a head has its own part of three"),
         (3 * 1600 * 1600, "those are the three matrices of all heads together"),
         (4 * 1600 * 1600, "that is the whole layer: W_O too, and all heads"),
+        (3 * 1600 * 64 + 3 * 64, "the matrices only: biases were not asked for"),
         (4 * 1600 * 64, "W_O is not asked for: three matrices"),
         (3 * 64 * 64, "a head's matrix starts from the full width: d_model × d_k"),
         (3 * 768 * 64, "that is GPT-2 small, of width 768"),
@@ -423,6 +432,11 @@ def _visible(T: int, m: int, diagonal: int) -> torch.Tensor:
         ),
         (lambda T, m: ~_visible(T, m, T - m), "that is inverted: True = may attend"),
         (lambda T, m: masking.causal_mask(T), "that is a row for every token, (T, T)"),
+        (lambda T, m: masking.causal_mask(T)[-m], "that is one row only: [-m:] with a colon"),
+        (
+            lambda T, m: _visible(T, m, T - m) & (torch.arange(T) >= T - m),
+            "the new queries see each other, but none of the old keys",
+        ),
         (
             lambda T, m: masking.causal_mask(T)[:, -m:],
             "those are the last m columns: keys, not queries",

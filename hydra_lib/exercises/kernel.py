@@ -25,6 +25,12 @@ __all__ = ["key_reads", "merged", "programs", "progress", "tile_mask"]
             lambda B, h, T, n: -(-B * h * T // n),
             "tiles do not cross heads: round up for each of them",
         ),
+        (
+            lambda B, h, T, n: B * h * (T + n - 1) // n,
+            "round up one head's tiles first: brackets around (…) // block",
+        ),
+        (lambda B, h, T, n: B * h * round(T / n), "round goes down too: the last tile counts"),
+        (lambda B, h, T, n: [B, h, -(-T // n)], "that is the grid: multiply its sides"),
         (lambda B, h, T, n: h * -(-T // n), "those of one sequence: there are B of them"),
         (lambda B, h, T, n: B * -(-T // n), "those of one head: there are h of them"),
         (lambda B, h, T, n: -(-T // n), "those of one head of one sequence"),
@@ -90,6 +96,10 @@ def _by(rule):
             _by(lambda r, c, real, i, j, *_: c - j <= r - i),
             "that counts from the tile's own corner; the mask counts in the whole matrix; and "
             "padding is not masked",
+        ),
+        (
+            _by(lambda r, c, real, i, j, m, n, T: (c - j <= r) & (c - j < T)),
+            "first_column is missing, in both parts: the tile starts there",
         ),
         (
             _by(lambda r, c, real, i, j, *_: (c - j <= r - i) & real),
@@ -215,6 +225,16 @@ def _by_itself(m1, l1, o1, m2, l2, o2):
     return m, (f1 * l1 + f2 * l2) / m.exp(), (f1 * o1 + f2 * o2) / m.exp()
 
 
+def _from_zero(m1, l1, o1, m2, l2, o2):
+    f1, f2 = m1.exp(), m2.exp()
+    return max(m1, m2), f1 * l1 + f2 * l2, f1 * o1 + f2 * o2
+
+
+def _weighted(m1, l1, o1, m2, l2, o2):
+    m, l, _ = merged_parts(m1, l1, o1, m2, l2, o2)
+    return m, l, (torch.exp(m1 - m) * l1 * o1 + torch.exp(m2 - m) * l2 * o2) / l
+
+
 def _averaged(m1, l1, o1, m2, l2, o2):
     m, l, _ = merged_parts(m1, l1, o1, m2, l2, o2)
     return m, l, (o1 / l1 + o2 / l2) / 2
@@ -267,6 +287,8 @@ merged_parts = _joined(max)
         (_crossed, "crossed over: each tile fades by its own maximum"),
         (_linear, "the exp is missing: a sum fades by exp(old maximum − new one)"),
         (_divided, "o was divided by l: that comes once, at the very end"),
+        (_from_zero, "the sums are measured from 0, and not from m: the factor is e^(m1 − m)"),
+        (_weighted, "o is a sum already, and not weighted by l again: fade both and add"),
         (_averaged, "o is a sum, not a mean: fade both and add"),
         (
             lambda *parts: (parts[0] + parts[3], *merged_parts(*parts)[1:]),

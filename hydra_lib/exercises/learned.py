@@ -41,6 +41,7 @@ _CHOICE = -_NAMES * math.log(_NAMES) - _WORDS * math.log(_WORDS)
             "each single name has probability 0.06 / 8: for names the 0.06 is missing",
         ),
         (math.exp(_FLOOR), "that is the perplexity; the question is the loss"),
+        (math.log(40), "that would be all 40 symbols; only names and words can come first"),
         (math.log(24), "that is for a word alone; a name may come too"),
         (_FLOOR - 2 * _CHOICE, "the sign of log p: in p (log n − log p) both terms are positive"),
     ],
@@ -69,15 +70,18 @@ def _attended(T: int, causal: bool = True) -> torch.Tensor:
             lambda w: w.diagonal(-1).sum() / len(w),
             "position 0 has no position before it: of T queries only T − 1 count",
         ),
-        (
-            lambda w: torch.roll(w, 1, 1).diagonal().sum() / (len(w) - 1),
-            "weights[0, −1] is the last column: position 0 has no position before it",
+        *(
+            (
+                lambda w, less=less: torch.roll(w, 1, 1).diagonal().sum() / (len(w) - less),
+                "weights[0, −1] is the last column: position 0 has no position before it",
+            )
+            for less in (0, 1)
         ),
         (lambda w: w.diagonal(1).mean(), "that is the weight on the position after: above"),
         (lambda w: w.diagonal(-2).mean(), "that is two positions before: off by one"),
         (lambda w: w.diagonal(-1).sum(), "that is the sum; take the mean"),
         (lambda w: w.diagonal(-1), "those are the weights, one per query: take their mean"),
-        (lambda w: w.mean(), "that is the mean over everything"),
+        (lambda w: w.mean(), "that is 1/T, as the mean over everything is: each row sums to 1"),
         (lambda w: w.sum() / len(w), "sum() over everything: each row sums to 1"),
         (lambda w: w.tril(-1).sum(-1)[1:].mean(), "that is the weight on all positions before"),
         (lambda w: w.tril(-1).sum(-1).mean(), "that is the weight on all positions before"),
@@ -163,6 +167,14 @@ def _shifted_down(marks):
         (
             _after_the_latest,
             "only what came after the latest copy is marked: every earlier one counts",
+        ),
+        (
+            lambda ids: (ids[:, None] == ids.roll(1)).tril(),
+            "roll wraps around: position 0 comes after nothing",
+        ),
+        (
+            lambda ids: _shifted(_earlier(ids) & (_earlier(ids).cumsum(1) == 1)),
+            "only what came after the first copy is marked: every earlier one counts",
         ),
         (_copies_of, "that marks every copy, the symbol itself and its future too"),
         (

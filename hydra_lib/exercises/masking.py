@@ -38,7 +38,8 @@ ADDITIVE = "that is 0 and −∞, a mask to add; expected a boolean tensor, True
     mistakes=[
         (1 / 7, "each single position gets 1/7; the future of the third row has four of them"),
         (0.0, "with −∞ nothing leaks; with a score of 0, e^0 = 1 takes a share like any other"),
-        (3 / 7, "that is what stays with the past and the position itself"),
+        (3 / 7, "that stays with the past and the position itself; or you counted rows from 0"),
+        (5 / 7, "a position is not in its own future: that has four of the seven"),
         (1.0, "the third row keeps a share: it sees three positions"),
         (4 / 5, "that was the first row of five"),
         (4 / 6, "that is four of six; the row has seven positions"),
@@ -99,6 +100,10 @@ def _packed(documents):
         (
             lambda ids: _inside(ids) & _before(len(ids)).bool(),
             "no position sees itself: the diagonal is off by one",
+        ),
+        (
+            lambda ids: ids[:, None] == (ids & masking.causal_mask(len(ids))),
+            "& binds tighter than ==: the comparison needs brackets",
         ),
         (lambda ids: ~_inside(ids) & masking.causal_mask(len(ids)), "it sees only other documents"),
         (
@@ -199,6 +204,18 @@ def _filled(number: float):
             "column j is divided by the sum of row j: keepdim=True is missing",
         ),
         (lambda s, m: s.exp() * m, "a row must sum to 1: nothing was divided"),
+        (
+            lambda s, m: boltzmann.probabilities(masking.apply_mask(-s, m)),
+            "the sign: a larger score gets more weight",
+        ),
+        (
+            lambda s, m: boltzmann.probabilities(masking.apply_mask(s, m), 0),
+            "the second argument is τ, not the axis: at τ = 0 the best key takes all",
+        ),
+        (
+            lambda s, m: _softmax(s + ~m * -torch.inf),
+            "0 · −∞ is NaN: put −∞ in place with masked_fill or where",
+        ),
     ],
     look=_exactly_zero,
 )
@@ -215,6 +232,8 @@ def masked_weights(scores, mask):
         (15, "that is for five positions; there are seven"),
         (7, "those are the pairs (i, i) only; the past counts too"),
         (36, "that is for eight positions; there are seven"),
+        (56, "7 · 8 is twice what 1 to 7 add up to"),
+        (24.5, "half of 49 pairs: but the diagonal counts whole"),
     ]
 )
 def gradient_pairs():

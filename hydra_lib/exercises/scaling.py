@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from hydra_lib import masking
 from hydra_lib.exercises import progress
 from hydra_lib.exercises.compare import function, value
 
@@ -24,7 +25,7 @@ __all__ = [
         (32, "that is the standard deviation; the question is the variance"),
         (64, "that is for standard deviation 1; here it is 2"),
         (16, "that is one product; a score is the sum of d_k of them"),
-        (512, "σ³·d_k: q and k both carry σ²"),
+        (512, "σ³·d_k, or σ² + σ²: q and k both carry σ², and the variances of factors multiply"),
         (8, "that is √d_k, the temperature for σ = 1; the question is the variance of a score"),
     ]
 )
@@ -68,6 +69,7 @@ def right_temperature(d_k, sigma):
 @value(
     mistakes=[
         (36, "36 would need entries of variance 1; a uniform on [−1, 1] has variance 1/3"),
+        (16, "∫ x² is 2/3, but the density of the uniform is 1/2"),
         (12, "that is d_k times one variance; the product of two entries has both"),
         (2, "that is the standard deviation; the question is the variance"),
         (1 / 9, "that is one product; a score is the sum of d_k of them"),
@@ -153,6 +155,16 @@ def _root(h: int, T: int, d_k: int) -> float:
         (_weights(_root, 0), "the softmax runs along the wrong axis, the heads"),
         (lambda q, k: q @ k.mT / math.sqrt(q.shape[-1]), "the softmax is missing"),
         (lambda q, k: q @ k.mT, "the softmax and the scaling are missing"),
+        (lambda q, k: _weights(_root)(-q, k), "the sign: a larger score gets more weight"),
+        (
+            lambda q, k: torch.softmax(
+                masking.apply_mask(
+                    q @ k.mT / math.sqrt(q.shape[-1]), masking.causal_mask(len(q[0]))
+                ),
+                -1,
+            ),
+            "that is causal; no mask was asked for",
+        ),
         (
             lambda q, k: torch.softmax(k @ q.mT / math.sqrt(q.shape[-1]), -1),
             "k qᵀ: there the keys ask and the queries answer",

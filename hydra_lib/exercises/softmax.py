@@ -74,6 +74,15 @@ _ANY = [
     ),
     (lambda s: torch.log_softmax(s, -1), "those are logarithms: exp is missing"),
     (lambda s: s / s.sum(-1, keepdim=True), "divided by the sum, but exp is missing"),
+    (lambda s: torch.softmax(-s, -1), "the sign: a larger score gets more weight"),
+    (
+        lambda s: torch.softmax(s, 0).mT,
+        "wrong axis, and transposed: the sum must run along the last axis, the keys",
+    ),
+    (
+        lambda s: boltzmann.probabilities(s, 0),
+        "the second argument is τ, not the axis: at τ = 0 the best key takes all",
+    ),
 ]
 
 
@@ -90,6 +99,20 @@ _ANY = [
             "NaN: no one constant serves all rows; shift a row by its largest",
         ),
         (lambda s: _shifted(s, s.max()), "NaN: one shift for all rows leaves some row only zeros"),
+        *(
+            (
+                lambda s, softmax=softmax: softmax(s - s.amax(-1)),
+                "column j is shifted by the largest of row j: keepdim=True is missing",
+            )
+            for softmax in (lambda s: torch.softmax(s, -1), lambda s: _shifted(s, s.new_zeros(())))
+        ),
+        *(
+            (
+                lambda s, top=top: _shifted(s / top(s), s.new_zeros(())),
+                "dividing changes the differences of the scores: subtract the largest",
+            )
+            for top in (torch.max, _top)
+        ),
         (
             lambda s: _shifted(s, s.mean(-1, keepdim=True)),
             "NaN: a score far above the shift still overflows; shift a row by its largest",
@@ -220,6 +243,7 @@ _PEAK = 0.41678
 @value(
     mistakes=[
         (1.0, "that is the gap itself: the choice melts earlier"),
+        (0.4, "close: take more digits, or a finer grid"),
         (0.5, "half the gap is a guess: compute C there and a little below"),
         (1 / _PEAK, "upside down: that is 1/τ"),
         (

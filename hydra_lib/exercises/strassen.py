@@ -8,7 +8,7 @@ import torch
 
 from hydra_lib.exercises import Verdict, check, progress
 from hydra_lib.exercises.compare import function, value
-from hydra_lib.exercises.reader import numbers
+from hydra_lib.exercises.reader import kind, numbers
 from hydra_lib.matmul.bilinear import BilinearAlgorithm
 from hydra_lib.matmul.schemes import STRASSEN
 
@@ -30,7 +30,8 @@ def flipped_sign(answer) -> str | None:
     given = numbers(answer).squeeze()
     whole = given.isfinite() & (given == given.round())
     if given.ndim != 1 or len(given) != 3 or not whole.all():
-        return f"expected (product, row, column), three whole numbers, got {answer!r}"
+        came = kind(answer) if hasattr(answer, "shape") else repr(answer)
+        return f"expected (product, row, column), three whole numbers, got {came}"
     place = tuple(int(p) - 1 for p in given)
     if place == _FLIPPED:
         return None
@@ -74,9 +75,12 @@ def multiplications():
     [(1e11, 1e9), (3e10, 2e9), (5e10, 2e10)],
     mistakes=[
         (lambda p, q: 15 * p / q + 1, "one less: the question is where both take equally long"),
-        (
-            lambda p, q: math.ceil(15 * p / q),
-            "rounded up: both take equally long at an n that need not be whole",
+        *(
+            (
+                lambda p, q, whole=whole: whole(15 * p / q),
+                f"rounded {way}: both take equally long at an n that need not be whole",
+            )
+            for whole, way in ((math.ceil, "up"), (math.floor, "down"))
         ),
         (lambda p, q: 18 * p / q, "18 additions are Strassen's form; Winograd's has 15"),
         (lambda p, q: 15 * q / p, "upside down: slow additions push the crossover up"),
@@ -155,13 +159,18 @@ def _with(piece: str):
     return lambda a, b: _peeled(a, b, piece)
 
 
+def _even_part_plus(term):
+    """The product with something else added to the even part than the outer product."""
+
+    def answer(a, b):
+        c = a @ b
+        c[:-1, :-1] = a[:-1, :-1] @ b[:-1, :-1] + term(a, b)
+        return c
+
+    return answer
+
+
 _OUTER = "the even part lacks the last column of a times the last row of b"
-
-
-def _only_outer(a, b):
-    c = a @ b
-    c[:-1, :-1] = a[:-1, :-1] @ b[:-1, :-1]
-    return c
 
 
 def _edges_only_without_outer(a, b):
@@ -173,7 +182,21 @@ def _edges_only_without_outer(a, b):
 @function(
     _odd_cases(),
     mistakes=[
-        (_only_outer, _OUTER),
+        (_even_part_plus(lambda a, b: 0), _OUTER),
+        *(
+            (
+                _even_part_plus(term),
+                "a column times a row is an outer product, of all their pairs: (n, 1) @ (1, n)",
+            )
+            for term in (
+                lambda a, b: a[:-1, -1] @ b[-1, :-1],
+                lambda a, b: a[:-1, -1] * b[-1, :-1],
+            )
+        ),
+        (
+            _even_part_plus(lambda a, b: torch.outer(a[-1, :-1], b[:-1, -1])),
+            "row and column are swapped: the last column of a times the last row of b",
+        ),
         (_edges_only_without_outer, f"the last row and column are missing, and {_OUTER}"),
         (_with("edges"), "the last row and the last column are missing"),
         (_with("row"), "the last row is missing"),

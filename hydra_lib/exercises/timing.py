@@ -103,6 +103,8 @@ def _mistimed(got: float, kernel: float, stream: Stream) -> str | None:
         )
     if n > 1 and near(n * kernel):
         return f"that is the time of all {n} launches: divide it by {n}"
+    if near(stream.clock()):
+        return "that is the clock at the end: minus the start"
     return f"that is not the time of one kernel: you measured {got:.6g} s"
 
 
@@ -245,7 +247,17 @@ _ONE_ROUND = "the ratio in the round of median time: take every round's, then th
             lambda a, b: (a / b).median() - 1,
             "how much longer it takes; how many times as long is 1 more",
         ),
-        (lambda a, b: round((a / b).median().item(), 2), "rounded: return it with all its digits"),
+        (
+            lambda a, b: (a / b)[len(a) // 2],
+            "that stands in the middle of the list: the median is in the middle once it is sorted",
+        ),
+        *(
+            (
+                lambda a, b, digits=digits: round((a / b).median().item(), digits),
+                "rounded: return it with all its digits",
+            )
+            for digits in (1, 2, 3)
+        ),
     ],
 )
 def times_as_long(first, second):
