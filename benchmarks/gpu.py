@@ -64,7 +64,6 @@ from hydra_lib.timing.rows import pair_rows
 from hydra_lib.timing.sizes import AttentionSize
 from hydra_lib.timing.verified import climb, measure, measure_pair, tolerance
 
-OUT = FOLDER
 SECONDS = 540
 
 OURS, ALONE = LADDER["Triton"], LADDER["Triton, one program a head"]
@@ -494,7 +493,7 @@ def main(seconds: float) -> None:
         raise SystemExit(
             f"benchmarks/gpu.py measures a GPU, and torch {torch.__version__} sees no CUDA device"
         )
-    path, failed = measure_all(Plan(), OUT, seconds)
+    path, failed = measure_all(Plan(), FOLDER, seconds)
     print(path, path.stat().st_size, "bytes")
     if failed:
         raise SystemExit("some of it failed: see checks and missing in the record")

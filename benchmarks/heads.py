@@ -29,7 +29,6 @@ from hydra_lib.toy.language import JOBS, Corpus, corpus, encode
 from hydra_lib.toy.model import TOY, ToyModel, train
 from hydra_lib.toy.roles import ROLES, job_losses, role_scores
 
-DATA = FOLDER
 DOCUMENTS, STEPS = 20_000, 3_000
 HELD_OUT = 1_000_000  # seed of documents that no model is trained on
 EVERY = 50  # steps between two looks at the scores
@@ -99,7 +98,7 @@ def seeds(seed: int) -> dict:
     if seed == 0:
         halves = {name: x.half().contiguous() for name, x in model.state_dict().items()}
         made = {"made by": "benchmarks/heads.py", "seed": str(seed), "steps": str(STEPS)}
-        save_file(halves, DATA / "toy.safetensors", metadata=made)
+        save_file(halves, FOLDER / "toy.safetensors", metadata=made)
     test = held_out()
     row = outcome(model)
     row |= {"every": EVERY, "history": history}
@@ -132,7 +131,7 @@ def checkpoints(seed: int) -> dict:
     hundredths = {name: (100 * x).round().to(torch.uint8) for name, x in seen.items()}
     made = {"made by": "benchmarks/heads.py", "seed": str(seed), "text": DOCUMENT}
     made |= {"every": str(EVERY)}
-    save_file(hundredths, DATA / "checkpoints.safetensors", metadata=made)
+    save_file(hundredths, FOLDER / "checkpoints.safetensors", metadata=made)
     return outcome(model)
 
 
@@ -397,7 +396,7 @@ def main(names: list[str]) -> None:
             for row in pool.map(run, [name] * len(runs), runs):
                 found["rows"].append({"group": name, **row})
                 print(name, {k: v for k, v in rounded(row).items() if not isinstance(v, list)})
-            write(found, DATA / "heads.json")
+            write(found, FOLDER / "heads.json")
 
 
 if __name__ == "__main__":
