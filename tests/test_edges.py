@@ -111,7 +111,7 @@ row = measured["rows"][0]
 PLAUSIBLE = {
     "k v query key value values output grad_output": [x, matrix],
     "q": [x, matrix, heads],
-    "causal bias recompute return_weights flush backward training packed share": flags,
+    "causal bias recompute return_weights flush backward training share": flags,
     "split_queries": flags,
     "length width d_model n_heads d_k d_v queries keys batch block steps rows": sizes,
     "columns tokens ranks element m n B h T head_dim levels leaf digits": sizes,

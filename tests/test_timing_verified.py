@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 
+from hydra_lib.heads import split_heads
 from hydra_lib.timing import verified as module
 from hydra_lib.timing.exact import attend_causally, exact_gradients, row_error
 from hydra_lib.timing.ladder import LADDER, Rung
@@ -56,7 +57,7 @@ def test_a_pair_gives_two_rows(backward):
 def test_a_pair_may_bring_its_own_tensors():
     seen = []
     spy = Rung("spy", lambda q, k, v: seen.append(q.is_contiguous()) or attend_causally(q, k, v))
-    tensors = SIZE.tensors(torch.float32, packed=True)
+    tensors = tuple(x.contiguous() for x in SIZE.tensors(torch.float32))
     measure_pair("g", EAGER, spy, SIZE, torch.float32, tensors=tensors, **QUICK)
     assert all(seen)
     seen.clear()
@@ -142,8 +143,10 @@ def test_tolerances(dtype, most, of_query):
 
 def test_a_query_s_gradient_is_off_by_the_output_s_rounding_alone():
     """All in float64; the output is rounded for Σ dO·O, as kernels keep it, or it is not."""
-    q, k, v, grad = tensors = AttentionSize(1, 2, 1024, 64).tensors(torch.bfloat16, seed=1511)
-    exact, dtype = exact_gradients(*tensors), torch.bfloat16
+    dtype, generator = torch.bfloat16, torch.Generator().manual_seed(1511)
+    wide = [torch.randn(1, 1024, 128, generator=generator).to(dtype) for _ in range(4)]
+    q, k, v, grad = tensors = [split_heads(x, 2) for x in wide]
+    exact = exact_gradients(*tensors)
     q, k, v, grad = (x.double() for x in tensors)
     scores = (q @ k.mT / 8).masked_fill(torch.ones(1024, 1024).triu(1).bool(), -math.inf)
     weights = scores.softmax(-1)

@@ -65,17 +65,11 @@ class AttentionSize:
         numbers = arrays * self.T * self.head_dim + passes * self.T**2
         return self.B * self.h * numbers * dtype.itemsize
 
-    def tensors(
-        self,
-        dtype: torch.dtype,
-        device: str | torch.device = "cpu",
-        packed: bool = False,
-        seed: int = 0,
-    ) -> tuple:
+    def tensors(self, dtype: torch.dtype, device: str | torch.device = "cpu") -> tuple:
         """Normal q, k, v and a gradient of the output, in the layout that a layer gives.
 
-        That is a view of (B, T, d_model), whose rows lie d_model numbers apart; ``packed`` makes
-        each head contiguous. Raises TypeError for a dtype that is not floating.
+        That is a view of (B, T, d_model), whose rows lie d_model numbers apart. They are the same
+        at every call. Raises TypeError for a dtype that is not floating.
 
         >>> AttentionSize(1, 3, 2, 5).tensors(torch.float32)[0].stride()
         (30, 5, 15, 1)
@@ -83,11 +77,8 @@ class AttentionSize:
         _checks.instance("dtype", dtype, torch.dtype)
         if not dtype.is_floating_point:
             raise TypeError(f"dtype must be floating, got {dtype}")
-        _checks.flag("packed", packed)
-        seed = _checks.integer("seed", seed, 0)
-        generator = torch.Generator(check_device(device)).manual_seed(seed)
+        generator = torch.Generator(check_device(device)).manual_seed(0)
         shape = (self.B, self.T, self.d_model)
         _checks.fits("B, T and d_model of size", *shape)
         wide = [torch.randn(shape, generator=generator, device=device).to(dtype) for _ in range(4)]
-        heads = [split_heads(x, self.h) for x in wide]
-        return tuple(x.contiguous() if packed else x for x in heads)
+        return tuple(split_heads(x, self.h) for x in wide)
