@@ -52,6 +52,7 @@ def test_a_timing_is_a_line():
         "2.31 ms (2.28 … 2.40, 118 samples), float32, 1.00 TFLOP/s, 20.0 GB/s, caches flushed, "
         "AMD EPYC, 1 thread"
     )
+    assert "float32, 0.00 nFLOP/s, AMD" in repr(replace(TIMING, flops=0))  # counted, and none
 
 
 def test_a_comparison_is_a_line():

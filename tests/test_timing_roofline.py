@@ -83,8 +83,7 @@ def test_ceilings_count_their_bytes_and_flops(monkeypatch, dtype):
     assert found.copy.bytes == 2 * 4096
     assert found.matmul.flops == 2 * 16**3
     assert found.copy.dtype == found.matmul.dtype == str(dtype).removeprefix("torch.")
-    assert found.copy.gb_per_s > 0
-    assert found.matmul.tflop_per_s > 0
+    assert min(found.copy.p50, found.matmul.p50) > 0
     kept = json.loads(json.dumps(found.as_record()))
     assert kept["copy"].keys() == kept["matmul"].keys()
     assert "environment" not in kept["copy"]
@@ -109,8 +108,8 @@ def test_ceilings_refuse():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_cuda_ceilings():
     found = measure_ceilings("cuda", torch.bfloat16, budget=0.5)
-    assert found.copy.gb_per_s > 100
-    assert found.matmul.tflop_per_s > 1
+    assert found.copy.bytes / found.copy.p50 > 1e11
+    assert found.matmul.flops / found.matmul.p50 > 1e12
 
 
 def test_place_refuses_what_is_no_number_or_was_not_counted():

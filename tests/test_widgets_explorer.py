@@ -133,13 +133,7 @@ def test_only_what_is_shown_is_sent():
         assert row.items() <= given.items()
         assert None not in row.values()
         assert not set(row) & {"samples", "ratio_p20", "ratio_p80"}
-    exact = roofline.ceilings_of(record)["bfloat16"]
-    assert sent["ceilings"] == {
-        "bfloat16": {
-            "peak": exact.matmul.tflop_per_s * 1e12,
-            "bandwidth": exact.copy.gb_per_s * 1e9,
-        }
-    }
+    assert sent["ceilings"] == {"bfloat16": {"peak": 1e12 / 1.5e-3, "bandwidth": 4e12}}
     assert ExplorerWidget({"x": bare_record()}).records["x"]["ceilings"] == {}
 
 

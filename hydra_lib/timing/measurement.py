@@ -36,7 +36,7 @@ class Timing:
     """Quantiles of the time of one call, in seconds, with what is needed to read them.
 
     ``spread`` is the relative half-width of the median's 95 % interval; ``flops`` and ``bytes``
-    are the caller's counts for one call, and the rates follow from the median. None: not counted.
+    are the caller's counts for one call, shown as rates by the median. None: not counted.
     """
 
     p20: float
@@ -49,14 +49,6 @@ class Timing:
     flops: Count
     bytes: Count
     environment: dict
-
-    @property
-    def gb_per_s(self) -> float | None:
-        return None if self.bytes is None else self.bytes / self.p50 / 1e9
-
-    @property
-    def tflop_per_s(self) -> float | None:
-        return None if self.flops is None else self.flops / self.p50 / 1e12
 
     def __repr__(self) -> str:
         median, low, high = quantity("s", self.p50, self.p20, self.p80)
