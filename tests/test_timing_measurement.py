@@ -160,19 +160,14 @@ def test_work_that_ran_elsewhere_than_asked_is_not_timed():
             "budget must be finite and at least 0, got inf",
         ),
         (
-            lambda fn: bench(fn, 1.0, precision=math.nan),
-            ValueError,
-            "precision must be finite and at least 0, got nan",
-        ),
-        (
             lambda fn: bench(fn, 1.0, device="meta"),
             ValueError,
             "device must be cpu or cuda, got meta",
         ),
         (
-            lambda fn: compare(fn, fn, (1.0,), precision=-0.1),
+            lambda fn: compare(fn, fn, (1.0,), tolerance=-0.1),
             ValueError,
-            "precision must be finite and at least 0, got -0.1",
+            "tolerance must be finite and at least 0, got -0.1",
         ),
         (
             lambda fn: bench(fn, 1.0, flops=-1),

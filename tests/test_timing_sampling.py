@@ -227,13 +227,13 @@ def test_quantiles_are_ordered_and_do_not_depend_on_the_order(values, random):
 
 
 def test_sampling_stops_when_the_spread_is_known(clock):
-    table = sample([taking(clock, 1.0)], [()], by_result, budget=100.0, precision=0.01)
+    table = sample([taking(clock, 1.0)], [()], by_result, budget=100.0)
     assert table.tolist() == [[1.0] * 20]
     assert clock.now == 30.0  # ten seconds of them to warm up
 
 
 def test_sampling_fills_a_tenth_of_the_budget(clock):
-    table = sample([taking(clock, 1.0)], [()], by_result, budget=1000.0, precision=0.01)
+    table = sample([taking(clock, 1.0)], [()], by_result, budget=1000.0)
     assert table.shape == (1, 100)
 
 
@@ -244,16 +244,16 @@ def test_sampling_goes_on_while_the_spread_is_wide(clock):
         clock.now += 0.01
         return rng.uniform(0.8, 1.2)
 
-    table = sample([fn], [()], by_result, budget=1e4 * 0.01, precision=0.01)
+    table = sample([fn], [()], by_result, budget=1e4 * 0.01)
     assert 1000 < table.shape[1] < 10_000
     assert spread(table[0]) <= 0.01
     assert spread(table[0, : table.shape[1] // 2]) > 0.01
 
 
 @pytest.mark.parametrize(("seconds", "n"), [(1.0, 10), (0.25, 40), (60.0, 5)])
-def test_sampling_stops_when_the_budget_is_over(clock, seconds, n):
-    fn = taking(clock, seconds)
-    assert sample([fn], [()], by_result, budget=10.0, precision=-1).shape == (1, n)
+def test_sampling_stops_when_the_budget_is_over(clock, monkeypatch, seconds, n):
+    monkeypatch.setattr(module, "PRECISION", -1)  # which no spread is
+    assert sample([taking(clock, seconds)], [()], by_result, budget=10.0).shape == (1, n)
 
 
 def test_two_functions_stop_by_their_ratio(clock):
@@ -264,12 +264,13 @@ def test_two_functions_stop_by_their_ratio(clock):
         return x
 
     rounds = [(float(x),) for x in rng.uniform(1, 9, 200)]
-    table = sample([weather, lambda x: weather(x) / 4], rounds, by_result, 300.0, 0.01)
+    table = sample([weather, lambda x: weather(x) / 4], rounds, by_result, 300.0)
     assert table.shape == (2, 20)
     assert set(table[0] / table[1]) == {4.0}
 
 
-def test_the_warm_up_rotates_too(clock):
+def test_the_warm_up_rotates_too(clock, monkeypatch):
+    monkeypatch.setattr(module, "PRECISION", -1)
     seen = []
 
     def fn(x):
@@ -277,7 +278,7 @@ def test_the_warm_up_rotates_too(clock):
         seen.append(x)
         return 1.0
 
-    sample([fn], [(1,), (2,), (3,)], by_result, budget=40.0, precision=-1)
+    sample([fn], [(1,), (2,), (3,)], by_result, budget=40.0)
     assert seen[:4] == [1, 2, 3, 1]  # four seconds of warm-up
     assert seen[4:8] == [1, 2, 3, 1]
 
@@ -285,7 +286,7 @@ def test_the_warm_up_rotates_too(clock):
 def test_pairs_share_inputs_and_turn_round_after_each_pass():
     calls = []
     fns = [lambda x: calls.append(f"r{x}") or 1.0, lambda x: calls.append(f"c{x}") or 1.0]
-    sample(fns, [(1,), (2,), (3,)], by_result, budget=0, precision=0)
+    sample(fns, [(1,), (2,), (3,)], by_result, budget=0)
     warm, timed = calls[:2], calls[2:]
     assert warm == ["r1", "c1"]
     assert timed == ["r1", "c1", "r2", "c2", "r3", "c3", "c1", "r1", "c2", "r2"]

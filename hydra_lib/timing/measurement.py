@@ -110,7 +110,6 @@ def bench(
     bytes: Count = None,
     flush: bool = False,
     budget: int | float = 1.0,
-    precision: int | float = 0.01,
 ) -> Timing:
     """Time ``fn(*args)``, one call a sample, on the device its arguments and results are on.
 
@@ -119,8 +118,8 @@ def bench(
     ``inputs``, in place of ``args``, is a tuple of arguments or a list of tuples to rotate
     through. ``device`` only asserts where the work must run. ``flush`` sweeps the caches before
     every sample; on CUDA that also hides the launch, which otherwise is most of a short kernel's
-    time. After a warm-up, samples are taken until the median's 95 % interval is within
-    ± ``precision``, or ``budget`` seconds are over: see :func:`hydra_lib.timing.sampling.sample`.
+    time. After a warm-up, samples are taken until the median's 95 % interval is within ± 1 %, or
+    ``budget`` seconds are over: see :func:`hydra_lib.timing.sampling.sample`.
 
     Raises :class:`hydra_lib.timing.environment.NoCudaError`,
     :class:`hydra_lib.timing.sampling.NothingToWaitForError` and
@@ -134,14 +133,13 @@ def bench(
     """
     if args and inputs is not None:
         raise TypeError(f"inputs must be None after arguments, got {_checks.shown(inputs)}")
-    numbers = {"flops": flops, "bytes": bytes, "budget": budget, "precision": precision}
-    check_options({"fn": fn}, flush, device, **numbers)
+    check_options({"fn": fn}, flush, device, flops=flops, bytes=bytes, budget=budget)
     sets, devices = argument_sets(args if inputs is None else inputs), set[torch.device]()
     for arguments in sets:
         results = first_call("fn", fn, arguments, devices)
     where, dtype = device_of(devices, device), _dtypes(results[:1])
     del results  # it would hold memory while fn is timed
-    times = sample([fn], sets, stopwatch(where, flush), budget, precision)[0]
+    times = sample([fn], sets, stopwatch(where, flush), budget)[0]
     return Timing(*quantiles(times), times.size, dtype, flush, flops, bytes, environment_of(where))
 
 
@@ -157,14 +155,14 @@ def compare(
     bytes: Count = None,
     flush: bool = False,
     budget: int | float = 2.0,
-    precision: int | float = 0.01,
 ) -> Comparison:
     """Check both functions against float64, then time them in alternating pairs in one run.
 
     ``exact`` (by default ``reference``) is called on the arguments in float64 and must stay there.
     An error above ``tolerance`` (by default :func:`hydra_lib.timing.accuracy.tolerance_for` the
-    dtype) refuses a function, as does a candidate of another dtype. ``precision`` is that of the
-    median ratio; ``flops`` and ``bytes`` count for both; the rest as in :func:`bench`.
+    dtype) refuses a function, as does a candidate of another dtype. Pairs are timed until the
+    interval of the median ratio is within ± 1 %; ``flops`` and ``bytes`` count for both; the rest
+    as in :func:`bench`.
 
     Raises as :func:`bench`, and :class:`hydra_lib.timing.accuracy.FailedCheckError`.
 
@@ -174,8 +172,8 @@ def compare(
     """
     exact = reference if exact is None else exact
     fns = {"reference": reference, "candidate": candidate, "exact": exact}
-    numbers = {"flops": flops, "bytes": bytes, "budget": budget, "precision": precision}
-    check_options(fns, flush, device, tolerance=tolerance, **numbers)
+    numbers = {"flops": flops, "bytes": bytes, "budget": budget, "tolerance": tolerance}
+    check_options(fns, flush, device, **numbers)
     sets, devices = argument_sets(inputs), set[torch.device]()
     errors = {"reference": 0.0, "candidate": 0.0}
     for arguments in sets:
@@ -195,7 +193,7 @@ def compare(
             raise FailedCheckError(f"candidate returned {mine}, reference {theirs}")
     where, dtype = device_of(devices, device), theirs.partition(",")[0]
     del wide, calls, got  # they would hold memory while the functions are timed
-    times = sample([reference, candidate], sets, stopwatch(where, flush), budget, precision)
+    times = sample([reference, candidate], sets, stopwatch(where, flush), budget)
     about = environment_of(where)
     one, two = (
         Timing(*quantiles(t), times.shape[1], dtype, flush, flops, bytes, about) for t in times
@@ -212,7 +210,7 @@ def check_options(fns: dict, flush: bool, device: Device, **numbers: Count) -> N
     if device is not None:
         check_device(device)
     for name, value in numbers.items():
-        if value is not None or name in ("budget", "precision"):
+        if value is not None or name == "budget":
             _checks.finite(name, value, least=0)
 
 

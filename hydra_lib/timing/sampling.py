@@ -21,6 +21,9 @@ __all__ = [
     "stopwatch",
 ]
 
+# The spread that ends sampling: ratios are shown to two decimals. Half of it would take four times
+# as many rounds.
+PRECISION = 0.01
 FLUSH_BYTES = 2**28  # above twice the last-level cache of any NVIDIA GPU of 2025
 
 
@@ -150,19 +153,15 @@ def quantiles(values: np.ndarray) -> tuple[float, float, float, float]:
 
 
 def sample(
-    fns: list[Callable],
-    sets: list[tuple],
-    seconds: Callable,
-    budget: int | float,
-    precision: int | float,
+    fns: list[Callable], sets: list[tuple], seconds: Callable, budget: int | float
 ) -> np.ndarray:
     """Seconds of every call: a row for each of one or two functions, a column for each round.
 
     A round calls every function on the same arguments. The order turns after each pass through
     ``sets``, so that neither function always finds what the other left in the cache. After a
     warm-up of ``budget`` / 10 seconds, rounds go on until :func:`spread` of the times (of their
-    ratio, for two) is at most ``precision``, at least 20 and for ``budget`` / 10 seconds; or until
-    ``budget`` seconds are over, at least 5.
+    ratio, for two) is at most 1 %, at least 20 and for ``budget`` / 10 seconds; or until ``budget``
+    seconds are over, at least 5.
     """
     start, warm = time.perf_counter(), 0
     while not warm or time.perf_counter() - start < budget / 10:
@@ -181,6 +180,6 @@ def sample(
         over = len(rounds) >= 5 and spent >= budget
         if over or (len(rounds) >= look and spent >= budget / 10):
             table = np.array(rounds).T
-            if over or spread(table[0] / table[1] if len(fns) == 2 else table[0]) <= precision:
+            if over or spread(table[0] / table[1] if len(fns) == 2 else table[0]) <= PRECISION:
                 return table
             look = math.ceil(len(rounds) * 1.1)  # looking costs a sort

@@ -28,16 +28,15 @@ def measure(
     backward: bool = False,
     flush: bool = False,
     budget: int | float = 1.0,
-    precision: int | float = 0.01,
 ) -> dict:
     """Check one kernel against float64, then time it alone: one row.
 
-    ``flush``, ``budget`` and ``precision`` as in :func:`hydra_lib.timing.measurement.bench`.
+    ``flush`` and ``budget`` as in :func:`hydra_lib.timing.measurement.bench`.
 
     Raises :class:`hydra_lib.timing.accuracy.FailedCheckError` for a wrong kernel; TypeError for a
     ``kernel`` or ``size`` that is none; and what the kernel and ``bench`` raise.
     """
-    how: dict[str, Any] = {"flush": flush, "budget": budget, "precision": precision}
+    how: dict[str, Any] = {"flush": flush, "budget": budget}
     check_options({}, device=device, **how)
     tensors, exact = _prepare(group, {"kernel": kernel}, size, dtype, device, backward)
     call = forward_and_backward(kernel.attend) if backward else kernel.attend
@@ -61,14 +60,13 @@ def measure_pair(
     tensors: tuple | None = None,
     flush: bool = False,
     budget: int | float = 2.0,
-    precision: int | float = 0.01,
 ) -> tuple[dict, dict]:
     """Check two kernels against float64, then time them in pairs: two rows, the reference's first.
 
-    ``tensors`` (q, k, v, gradient) stand in for those of ``size``, if given; ``flush``, ``budget``
-    and ``precision`` as in :func:`hydra_lib.timing.measurement.compare`. Raises as :func:`measure`.
+    ``tensors`` (q, k, v, gradient) stand in for those of ``size``, if given; ``flush`` and
+    ``budget`` as in :func:`hydra_lib.timing.measurement.compare`. Raises as :func:`measure`.
     """
-    how: dict[str, Any] = {"flush": flush, "budget": budget, "precision": precision}
+    how: dict[str, Any] = {"flush": flush, "budget": budget}
     check_options({}, device=device, **how)
     both = (reference, candidate)
     kernels = {"reference": reference, "candidate": candidate}
@@ -101,20 +99,19 @@ def climb(
     backward: bool = False,
     flush: bool = False,
     budget: int | float = 2.0,
-    precision: int | float = 0.01,
 ) -> tuple[list[dict], list[dict]]:
     """The whole ladder at one size: a row for each rung that runs there, in pairs with one of them.
 
     The second list says, for each of the others, why not: ``{"group", "what", "reason"}``. A rung
-    that is wrong is among them, and one whose backward pass fails. ``flush``, ``budget`` and
-    ``precision`` are as for :func:`measure_pair`.
+    that is wrong is among them, and one whose backward pass fails. ``flush`` and ``budget`` are as
+    for :func:`measure_pair`.
 
     Raises ValueError for a ``reference`` that does not run.
     """
     _checks.one_of("reference", reference, LADDER)
     _checks.instance("size", size, AttentionSize)
     _checks.flag("backward", backward)
-    how: dict[str, Any] = {"flush": flush, "budget": budget, "precision": precision}
+    how: dict[str, Any] = {"flush": flush, "budget": budget}
     check_options({}, device=device, **how)
     *heads, _ = size.tensors(dtype, device)
     heads = [x.detach().requires_grad_(backward) for x in heads]
