@@ -119,7 +119,7 @@ PLAUSIBLE = {
     "mu_q mu_k sigma_q sigma_k noise rate flops bytes seconds bandwidth latency": [0, 0.5, 1],
     "budget": [0],
     "error tolerance timeout passes": [0, 0.5, 1],
-    "ids inputs targets": [ids, (x, x), [(x, x)]],
+    "ids inputs targets": [ids, (x, x)],
     "x": [x, torch.randn(2, 2, 3, 4)],
     "scores": [x, square, square.double(), x.masked_fill(x > 0, -torch.inf), square[0]],
     "weights": [square],

@@ -17,7 +17,6 @@ from hydra_lib.timing.accuracy import FailedCheckError, as_tensor, check, to_flo
 from hydra_lib.timing.display import percent, quantity
 from hydra_lib.timing.environment import check_device, environment_of
 from hydra_lib.timing.sampling import (
-    argument_sets,
     device_of,
     first_call,
     quantiles,
@@ -66,8 +65,7 @@ class Timing:
 class Comparison:
     """Quantiles of reference time / candidate time over pairs: above 1 the candidate is faster.
 
-    Errors are the largest :func:`hydra_lib.timing.accuracy.relative_error` of all results and
-    inputs.
+    Errors are the largest :func:`hydra_lib.timing.accuracy.relative_error` of all results.
     """
 
     p20: float
@@ -104,7 +102,6 @@ def _bold(timing: Timing) -> str:
 def bench(
     fn: Callable,
     *args: object,
-    inputs: tuple | list | None = None,
     device: Device = None,
     flops: Count = None,
     bytes: Count = None,
@@ -115,38 +112,33 @@ def bench(
 
     CUDA work is timed between events on the current stream, CPU work by ``perf_counter``.
     Allocating the result counts, freeing it does not. ``fn`` must not change its arguments.
-    ``inputs``, in place of ``args``, is a tuple of arguments or a list of tuples to rotate
-    through. ``device`` only asserts where the work must run. ``flush`` sweeps the caches before
-    every sample; on CUDA that also hides the launch, which otherwise is most of a short kernel's
-    time. After a warm-up, samples are taken until the median's 95 % interval is within ± 1 %, or
+    ``device`` only asserts where the work must run. ``flush`` sweeps the caches before every
+    sample; on CUDA that also hides the launch, which otherwise is most of a short kernel's time.
+    After a warm-up, samples are taken until the median's 95 % interval is within ± 1 %, or
     ``budget`` seconds are over: see :func:`hydra_lib.timing.sampling.sample`.
 
     Raises :class:`hydra_lib.timing.environment.NoCudaError`,
     :class:`hydra_lib.timing.sampling.NothingToWaitForError` and
     :class:`hydra_lib.timing.sampling.EmptyWorkloadError`;
     ValueError for work that ran elsewhere than asked or where it cannot be timed, and for
-    numbers below 0; TypeError for inputs that are not tuples, and for what is no function or
-    no number.
+    numbers below 0; TypeError for what is no function or no number.
 
     >>> bench(torch.add, torch.ones(1000), 1.0, flops=1000, budget=0.01).dtype
     'float32'
     """
-    if args and inputs is not None:
-        raise TypeError(f"inputs must be None after arguments, got {_checks.shown(inputs)}")
     check_options({"fn": fn}, flush, device, flops=flops, bytes=bytes, budget=budget)
-    sets, devices = argument_sets(args if inputs is None else inputs), set[torch.device]()
-    for arguments in sets:
-        results = first_call("fn", fn, arguments, devices)
+    devices = set[torch.device]()
+    results = first_call("fn", fn, args, devices)
     where, dtype = device_of(devices, device), _dtypes(results[:1])
     del results  # it would hold memory while fn is timed
-    times = sample([fn], sets, stopwatch(where, flush), budget)[0]
+    times = sample([fn], args, stopwatch(where, flush), budget)[0]
     return Timing(*quantiles(times), times.size, dtype, flush, flops, bytes, environment_of(where))
 
 
 def compare(
     reference: Callable,
     candidate: Callable,
-    inputs: tuple | list,
+    inputs: tuple,
     *,
     exact: Callable | None = None,
     tolerance: Count = None,
@@ -158,13 +150,14 @@ def compare(
 ) -> Comparison:
     """Check both functions against float64, then time them in alternating pairs in one run.
 
-    ``exact`` (by default ``reference``) is called on the arguments in float64 and must stay there.
-    An error above ``tolerance`` (by default :func:`hydra_lib.timing.accuracy.tolerance_for` the
-    dtype) refuses a function, as does a candidate of another dtype. Pairs are timed until the
-    interval of the median ratio is within ± 1 %; ``flops`` and ``bytes`` count for both; the rest
-    as in :func:`bench`.
+    Both take ``inputs`` as their arguments. ``exact`` (by default ``reference``) is called on the
+    same in float64 and must stay there. An error above ``tolerance`` (by default
+    :func:`hydra_lib.timing.accuracy.tolerance_for` the dtype) refuses a function, as does a
+    candidate of another dtype. Pairs are timed until the interval of the median ratio is within
+    ± 1 %; ``flops`` and ``bytes`` count for both; the rest as in :func:`bench`.
 
-    Raises as :func:`bench`, and :class:`hydra_lib.timing.accuracy.FailedCheckError`.
+    Raises as :func:`bench`, TypeError for ``inputs`` that are no tuple, and
+    :class:`hydra_lib.timing.accuracy.FailedCheckError`.
 
     >>> x = torch.ones(1000)
     >>> compare(lambda x: x + x, lambda x: 2 * x, (x,), budget=0.01).candidate_error
@@ -174,32 +167,28 @@ def compare(
     fns = {"reference": reference, "candidate": candidate, "exact": exact}
     numbers = {"flops": flops, "bytes": bytes, "budget": budget, "tolerance": tolerance}
     check_options(fns, flush, device, **numbers)
-    sets, devices = argument_sets(inputs), set[torch.device]()
-    errors = {"reference": 0.0, "candidate": 0.0}
-    for arguments in sets:
-        wide = [to_float64(x) for x in arguments]
-        # The candidate runs before the answer is anywhere in memory: it must not find it there.
-        calls: tuple[tuple, ...] = (
-            ("candidate", candidate, arguments, devices),
-            ("exact", exact, wide, set()),
-            ("reference", reference, arguments, devices),
-        )
-        # Copies, because all of them may write to one buffer of the caller's.
-        got = {c[0]: [as_tensor(x).detach().clone() for x in first_call(*c)] for c in calls}
-        for name in errors:
-            errors[name] = max(errors[name], check(name, got[name], got["exact"], tolerance))
-        mine, theirs = _dtypes(got["candidate"]), _dtypes(got["reference"])
-        if mine != theirs:
-            raise FailedCheckError(f"candidate returned {mine}, reference {theirs}")
+    _checks.instance("inputs", inputs, tuple)
+    devices = set[torch.device]()
+    # The candidate runs before the answer is anywhere in memory: it must not find it there.
+    calls: tuple[tuple, ...] = (
+        ("candidate", candidate, inputs, devices),
+        ("exact", exact, [to_float64(x) for x in inputs], set()),
+        ("reference", reference, inputs, devices),
+    )
+    # Copies, because all of them may write to one buffer of the caller's.
+    got = {c[0]: [as_tensor(x).detach().clone() for x in first_call(*c)] for c in calls}
+    errors = [check(n, got[n], got["exact"], tolerance) for n in ("reference", "candidate")]
+    mine, theirs = _dtypes(got["candidate"]), _dtypes(got["reference"])
+    if mine != theirs:
+        raise FailedCheckError(f"candidate returned {mine}, reference {theirs}")
     where, dtype = device_of(devices, device), theirs.partition(",")[0]
-    del wide, calls, got  # they would hold memory while the functions are timed
-    times = sample([reference, candidate], sets, stopwatch(where, flush), budget)
+    del calls, got  # they would hold memory while the functions are timed
+    times = sample([reference, candidate], inputs, stopwatch(where, flush), budget)
     about = environment_of(where)
     one, two = (
         Timing(*quantiles(t), times.shape[1], dtype, flush, flops, bytes, about) for t in times
     )
-    ratios = quantiles(times[0] / times[1])
-    return Comparison(*ratios, one, two, errors["reference"], errors["candidate"])
+    return Comparison(*quantiles(times[0] / times[1]), one, two, *errors)
 
 
 def check_options(fns: dict, flush: bool, device: Device, **numbers: Count) -> None:

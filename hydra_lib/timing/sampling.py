@@ -12,7 +12,6 @@ from hydra_lib.timing.accuracy import leaves
 __all__ = [
     "EmptyWorkloadError",
     "NothingToWaitForError",
-    "argument_sets",
     "device_of",
     "first_call",
     "quantiles",
@@ -33,25 +32,6 @@ class EmptyWorkloadError(ValueError):
 
 class NothingToWaitForError(TypeError):
     """No tensor, array or number came back: nothing tells where the work ran and when it ended."""
-
-
-def argument_sets(inputs: tuple | list) -> list[tuple]:
-    """One tuple of arguments, or a list of them, as a list that is not empty.
-
-    >>> argument_sets((1, 2))
-    [(1, 2)]
-    """
-    if not isinstance(inputs, tuple | list):
-        kind = type(inputs).__name__
-        raise TypeError(f"inputs must be a tuple or a list of tuples, got {kind}")
-    sets = [inputs] if isinstance(inputs, tuple) else inputs
-    if not sets:
-        raise EmptyWorkloadError("inputs must hold something to time, got an empty list")
-    for x in sets:
-        if not isinstance(x, tuple):
-            kind = type(x).__name__
-            raise TypeError(f"inputs must be a tuple or a list of tuples, got a list with {kind}")
-    return sets
 
 
 def first_call(
@@ -153,28 +133,27 @@ def quantiles(values: np.ndarray) -> tuple[float, float, float, float]:
 
 
 def sample(
-    fns: list[Callable], sets: list[tuple], seconds: Callable, budget: int | float
+    fns: list[Callable], arguments: tuple, seconds: Callable, budget: int | float
 ) -> np.ndarray:
     """Seconds of every call: a row for each of one or two functions, a column for each round.
 
-    A round calls every function on the same arguments. The order turns after each pass through
-    ``sets``, so that neither function always finds what the other left in the cache. After a
-    warm-up of ``budget`` / 10 seconds, rounds go on until :func:`spread` of the times (of their
-    ratio, for two) is at most 1 %, at least 20 and for ``budget`` / 10 seconds; or until ``budget``
-    seconds are over, at least 5.
+    A round calls every function on the same arguments. The order turns after each round, so that
+    neither function always finds what the other left in the cache. After a warm-up of ``budget`` /
+    10 seconds, rounds go on until :func:`spread` of the times (of their ratio, for two) is at most
+    1 %, at least 20 and for ``budget`` / 10 seconds; or until ``budget`` seconds are over, at least
+    5.
     """
-    start, warm = time.perf_counter(), 0
+    start, warm = time.perf_counter(), False
     while not warm or time.perf_counter() - start < budget / 10:
         for fn in fns:
-            seconds(fn, sets[warm % len(sets)])
-        warm += 1
+            seconds(fn, arguments)
+        warm = True
     rounds: list[list[float]] = []
     look, start = 20, time.perf_counter()
     while True:
-        turn, which = divmod(len(rounds), len(sets))
         times = [0.0] * len(fns)
-        for i in sorted(range(len(fns)), reverse=turn % 2 == 1):
-            times[i] = seconds(fns[i], sets[which])
+        for i in sorted(range(len(fns)), reverse=len(rounds) % 2 == 1):
+            times[i] = seconds(fns[i], arguments)
         rounds.append(times)
         spent = time.perf_counter() - start
         over = len(rounds) >= 5 and spent >= budget
