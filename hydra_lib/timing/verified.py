@@ -17,6 +17,8 @@ from hydra_lib.timing.sizes import AttentionSize
 
 __all__ = ["climb", "measure", "measure_pair", "tolerance", "verify"]
 
+REFERENCE = "all heads at once"  # of the ladder: torch's plain operations, which run on any device
+
 
 def measure(
     group: str,
@@ -95,20 +97,18 @@ def climb(
     dtype: torch.dtype,
     device: str | torch.device = "cpu",
     *,
-    reference: str = "all heads at once",
     backward: bool = False,
     flush: bool = False,
     budget: int | float = 2.0,
 ) -> tuple[list[dict], list[dict]]:
-    """The whole ladder at one size: a row for each rung that runs there, in pairs with one of them.
+    """The whole ladder at one size: a row for each rung that runs there.
 
-    The second list says, for each of the others, why not: ``{"group", "what", "reason"}``. A rung
-    that is wrong is among them, and one whose backward pass fails. ``flush`` and ``budget`` are as
-    for :func:`measure_pair`.
+    All are timed in pairs with one, "all heads at once". The second list says why others were left
+    out: ``{"group", "what", "reason"}``. A rung that is wrong is among them, and one whose backward
+    pass fails. ``flush`` and ``budget`` are as for :func:`measure_pair`.
 
-    Raises ValueError for a ``reference`` that does not run.
+    Raises ValueError for a size at which that one does not run.
     """
-    _checks.one_of("reference", reference, LADDER)
     _checks.instance("size", size, AttentionSize)
     _checks.flag("backward", backward)
     how: dict[str, Any] = {"flush": flush, "budget": budget}
@@ -117,12 +117,12 @@ def climb(
     heads = [x.detach().requires_grad_(backward) for x in heads]
     reasons = {name: refusal(name, *heads) for name in LADDER}
     del heads
-    if why := reasons[reference]:
-        raise ValueError(f"reference must run here, got {reference!r}: {why}")
+    if why := reasons[REFERENCE]:
+        raise ValueError(f"size must let {REFERENCE!r} run, got {size}: {why}")
     options = {"backward": backward, **how}
     rows, references = [], []
-    for name in [n for n in LADDER if n != reference and reasons[n] is None]:
-        pair = (LADDER[reference], LADDER[name])
+    for name in [n for n in LADDER if n != REFERENCE and reasons[n] is None]:
+        pair = (LADDER[REFERENCE], LADDER[name])
         try:
             first, second = measure_pair("ladder", *pair, size, dtype, device, **options)
         except (FailedCheckError, RuntimeError) as error:  # RuntimeError: torch's own
@@ -131,7 +131,7 @@ def climb(
             references.append(first)
             rows.append(second)
     if not references:
-        references = [measure("ladder", LADDER[reference], size, dtype, device, **options)]
+        references = [measure("ladder", LADDER[REFERENCE], size, dtype, device, **options)]
     # The reference took part in every pair; of its rows the one in the middle stands for all.
     rows.append(sorted(references, key=lambda r: r["p50"])[len(references) // 2])
     rows.sort(key=lambda r: list(LADDER).index(r["kernel"]))
