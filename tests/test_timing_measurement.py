@@ -160,7 +160,11 @@ def test_work_that_ran_elsewhere_than_asked_is_not_timed():
         (lambda fn: compare(fn, fn, [1.0]), TypeError, "inputs must be a tuple, got list"),
         (lambda fn: bench(3), TypeError, "fn must be a function, got 3"),
         (lambda fn: compare(fn, None, (1,)), TypeError, "candidate must be a function, got None"),
-        (lambda fn: bench(fn, 1.0, budget="1"), TypeError, "budget must be a number, got str"),
+        (
+            lambda fn: bench(fn, 1.0, budget=None),
+            TypeError,
+            "budget must be a number, got NoneType",
+        ),
         (
             lambda fn: bench(fn, 1.0, device="gpu"),
             ValueError,
