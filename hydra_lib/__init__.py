@@ -102,7 +102,7 @@ __all__ = [
 
 _ROOMS = (
     *("exercises", "figures", "kernels", "matmul", "notebook", "parallel", "records"),
-    *("timing", "toy", "widgets"),
+    *("sentence", "timing", "toy", "widgets"),
 )
 # What people reach for from here although it lives in a room.
 _HOME = {

@@ -141,7 +141,7 @@ def like(name: str, x: Any, other: str, y: torch.Tensor, shape: Sequence | None 
         raise ValueError(f"{name} must have shape {tuple(shape)}, got {tuple(x.shape)}")
 
 
-def broadcast(*shapes: tuple[int, ...]) -> bool:
+def broadcasts(*shapes: tuple[int, ...]) -> bool:
     """Do these shapes broadcast?"""
     try:
         torch.broadcast_shapes(*shapes)

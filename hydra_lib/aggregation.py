@@ -146,7 +146,7 @@ def _check(weights: Any, values: Any) -> None:
             f"{w} and {v}"
         )
     _checks.like("values", values, "weights", weights)
-    if not _checks.broadcast(w[:-2], v[:-2]):
+    if not _checks.broadcasts(w[:-2], v[:-2]):
         raise ValueError(
             f"expected leading axes of weights and values that broadcast, got {w} and {v}"
         )

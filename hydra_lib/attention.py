@@ -207,7 +207,7 @@ def widened(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
 def _check_shapes(q: tuple, k: tuple, v: tuple) -> tuple:
     """Refuse shapes that do not fit, return the leading axes of the scores."""
     fits = min(map(len, (q, k, v))) > 1 and q[-1] == k[-1] and k[-2] == v[-2] and 0 not in q + k + v
-    if not (fits and _checks.broadcast(q[:-2], k[:-2], v[:-2])):
+    if not (fits and _checks.broadcasts(q[:-2], k[:-2], v[:-2])):
         raise ValueError(
             "expected q (…, Tq, d_k), k (…, Tk, d_k) and v (…, Tk, d_v), no axis of length 0 and "
             f"leading axes that broadcast, got {q}, {k} and {v}"

@@ -219,7 +219,7 @@ def _check_tau(tau: object, s: torch.Tensor) -> torch.Tensor:
         _checks.has_values(("tau", tau))
         if tau.ndim and tau.shape[-1] != 1:
             raise ValueError(f"tau must be one number a row, (…, 1), got shape {tuple(tau.shape)}")
-        if not _checks.broadcast(tau.shape[:-1], s.shape[:-1]):
+        if not _checks.broadcasts(tau.shape[:-1], s.shape[:-1]):
             raise ValueError(
                 f"tau must broadcast to scores {tuple(s.shape)}, got shape {tuple(tau.shape)}"
             )

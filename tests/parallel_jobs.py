@@ -178,6 +178,15 @@ def says_good_bye(mesh):
         sys.exit(0)
 
 
+def adds_its_rank(mesh, x):
+    x += 1 + mesh.get_local_rank()
+    return x.tolist()
+
+
+def draws(mesh, generator):
+    return torch.rand(1, generator=generator).item()
+
+
 def sleeps(mesh, folder):
     (folder / str(mesh.get_local_rank())).write_text(str(os.getpid()))
     time.sleep(600)

@@ -261,6 +261,23 @@ def test_what_run_refuses():
         run(parallel_jobs.sleeps, 1, timeout=float("inf"))
 
 
+@pytest.mark.long
+def test_each_rank_gets_a_copy_of_the_arguments():
+    x = torch.zeros(3)
+    assert run(parallel_jobs.adds_its_rank, 2, x) == [[1.0] * 3, [2.0] * 3]
+    assert x.tolist() == [0.0] * 3
+
+
+@pytest.mark.long
+def test_a_tensor_with_a_graph_and_a_generator_can_be_sent():
+    x = torch.ones(3, requires_grad=True) * 2
+    with unhooked():
+        assert run(parallel_jobs.adds_its_rank, 1, x.detach()) == [[3.0] * 3]
+    generator = torch.Generator().manual_seed(5)
+    expected = torch.rand(1, generator=torch.Generator().manual_seed(5)).item()
+    assert run(parallel_jobs.draws, 1, generator) == [expected]
+
+
 def test_arguments_that_cannot_be_sent():
     text = "arguments must be what can be pickled: "
     with unhooked(), pytest.raises(ValueError, match=f"^{text}.*lambda"):

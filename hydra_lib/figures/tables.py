@@ -154,7 +154,7 @@ def _table(item: object) -> tuple[str, torch.Tensor, torch.Tensor | None]:
     if rest:
         _checks.integers(f"items, {title!r}: owners", owners)
         got = tuple(owners.shape)
-        if not _checks.broadcast(got, shape) or torch.broadcast_shapes(got, shape) != shape:
+        if not _checks.broadcasts(got, shape) or torch.broadcast_shapes(got, shape) != shape:
             raise ValueError(f"items, {title!r}: owners must broadcast to {shape}, got shape {got}")
         owners = owners.expand(shape)
     return title, values, owners

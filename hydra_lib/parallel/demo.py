@@ -27,10 +27,10 @@ from hydra_lib.timing.accuracy import relative_error
 from hydra_lib.toy.language import corpus
 from hydra_lib.toy.model import ToyModel, train
 
-__all__ = ["Comparison", "heads", "keys", "main", "toy_losses"]
+__all__ = ["Seen", "heads", "keys", "main", "toy_losses"]
 
 
-class Comparison(NamedTuple):
+class Seen(NamedTuple):
     """What one rank saw: its part, errors against one process, collectives of both passes."""
 
     rank: int
@@ -46,7 +46,7 @@ def heads(
     config: HeadConfig,
     tokens: int,
     batch: int = 1,
-) -> Comparison:
+) -> Seen:
     """A causal layer in float64 with its heads over the ranks; weights and inputs are random."""
     generator, kind = torch.Generator().manual_seed(0), mesh.device_type
     whole = MultiHeadAttention(config, generator=generator).double().to(kind)
@@ -71,7 +71,7 @@ def heads(
     return _told(mesh, shapes, errors, forward, seen.calls[len(forward) :])
 
 
-def keys(mesh: DeviceMesh, config: HeadConfig, tokens: int) -> Comparison:
+def keys(mesh: DeviceMesh, config: HeadConfig, tokens: int) -> Seen:
     """Causal attention in float64 with its keys over the ranks, in slices that may differ by 1."""
     generator, kind = torch.Generator().manual_seed(1), mesh.device_type
     shape = (3, config.n_heads, tokens, config.head_dim)
@@ -121,9 +121,9 @@ def toy_losses(
     return one, many, max(differences), seen.calls
 
 
-def _told(mesh: DeviceMesh, shapes, errors, forward, backward) -> Comparison:
+def _told(mesh: DeviceMesh, shapes, errors, forward, backward) -> Seen:
     place = f"{dist.get_backend()} on {mesh.device_type}"
-    return Comparison(mesh.get_local_rank(), place, shapes, errors, forward, backward)
+    return Seen(mesh.get_local_rank(), place, shapes, errors, forward, backward)
 
 
 def main() -> None:

@@ -49,7 +49,7 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
         raise ValueError(f"timeout must be above 0 and at most 10⁶, in seconds, got {timeout}")
     _check_importable(function)
     try:
-        pickle.dumps(args)
+        packed = pickle.dumps(args)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
         raise ValueError(f"arguments must be what can be pickled: {error}") from None
     # A server that has imported torch once forks a rank in no time; a notebook, with its threads,
@@ -59,7 +59,8 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
         needed = ["torch._dynamo", "torch.distributed.tensor.parallel", function.__module__]
         mp.get_context(method).set_forkserver_preload([__name__, *needed])
     with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
-        about = (function, ranks, folder, timeout, args)
+        # As bytes: of a tensor itself, torch would share the memory between the ranks and us.
+        about = (function, ranks, folder, timeout, packed)
         deadline = time.monotonic() + timeout
         started = mp.start_processes(_rank, about, ranks, join=False, start_method=method)
         try:
@@ -100,7 +101,7 @@ def _check_importable(function: Any) -> None:
 
 
 def _rank(
-    rank: int, function: Callable, ranks: int, folder: str, timeout: float | int, args
+    rank: int, function: Callable, ranks: int, folder: str, timeout: float | int, packed: bytes
 ) -> None:
     """The life of one rank."""
     try:
@@ -111,7 +112,7 @@ def _rank(
         store = dist.FileStore(f"{folder}/store", ranks)
         limit = timedelta(seconds=timeout)
         dist.init_process_group(name, store=store, rank=rank, world_size=ranks, timeout=limit)
-        result = function(mesh_of_ranks(), *args)
+        result = function(mesh_of_ranks(), *pickle.loads(packed))
         dist.destroy_process_group()
         torch.save(result, f"{folder}/{rank}")
     except (Exception, SystemExit):

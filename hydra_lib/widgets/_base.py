@@ -9,12 +9,12 @@ import json
 import math
 import numbers
 import re
-import reprlib
 from typing import Any
 
 import anywidget
 import traitlets
 
+from hydra_lib import _checks
 from hydra_lib.widgets._bundle import STATIC
 
 __all__ = ["MOST", "Data", "Setting", "SettingError", "Text", "Widget", "inside", "proposed"]
@@ -59,7 +59,7 @@ class Setting(traitlets.TraitType):
         try:
             return self._fit(plain(value), self.shape)
         except (ValueError, RuntimeError):  # torch's own, of a tensor without values or not dense
-            got = reprlib.repr(value)
+            got = _checks.shown(value)
             raise SettingError(f"{self.name} must be {self.expected()}, got {got}") from None
 
     def _fit(self, value: Any, shape: tuple) -> Any:
@@ -101,7 +101,7 @@ class Text(traitlets.Unicode):
 
     def validate(self, obj, value):
         if not isinstance(value, str):
-            raise SettingError(f"{self.name} must be a string, got {reprlib.repr(value)}")
+            raise SettingError(f"{self.name} must be a string, got {_checks.shown(value)}")
         return value
 
 
@@ -114,7 +114,7 @@ class Data(traitlets.Dict):
                 return value
         except (TypeError, ValueError):
             pass
-        raise SettingError(f"{self.name} must be a dictionary for JSON, got {reprlib.repr(value)}")
+        raise SettingError(f"{self.name} must be a dictionary for JSON, got {_checks.shown(value)}")
 
 
 class Widget(anywidget.AnyWidget):
@@ -148,7 +148,7 @@ class Widget(anywidget.AnyWidget):
     def _check_name(self, proposal):
         name = proposal["value"]
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-            raise SettingError(f"name must be letters, digits, - and _, got {name!r}")
+            raise SettingError(f"name must be letters, digits, - and _, got {_checks.shown(name)}")
         return name
 
 

@@ -73,7 +73,8 @@ class ExplorerWidget(Widget):
         offered = self.records if name == "record" else dict.fromkeys(r.get(key) for r in rows)
         if value is not None and value not in offered:
             known = ", ".join(str(x) for x in offered if x is not None) or "nothing"
-            raise SettingError(f"{name} must be one of those measured ({known}), got {value!r}")
+            got = _checks.shown(value)
+            raise SettingError(f"{name} must be one of those measured ({known}), got {got}")
         return value
 
 

@@ -83,7 +83,7 @@ class GuessWidget(Widget):
             raise SettingError(f"looked must be {len(known)} truths, got {len(value)}")
         if name == "T" and value not in known:
             measured = ", ".join(map(str, known))
-            raise SettingError(f"T must be one of those measured ({measured}), got {value!r}")
+            raise SettingError(f"T must be one of those measured ({measured}), got {value}")
         return value
 
 

@@ -151,7 +151,7 @@ def _rounded(model: object) -> ToyModel:
         )
     halves = {name: x.half() for name, x in model.state_dict().items()}
     if strange := [name for name, x in halves.items() if not x.isfinite().all()]:
-        raise ValueError(f"weights must be finite in half precision, but not so: {strange[0]}")
+        raise ValueError(f"model must be finite in half precision, got NaN or ±∞ in {strange[0]}")
     copy = ToyModel(model.layers[0].config, len(model.layers), generator=torch.Generator())
     copy.load_state_dict({name: x.float() for name, x in halves.items()})
     return copy

@@ -60,7 +60,8 @@ class SentenceWidget(Widget):
         rows = [len(setting["q"]), len(setting["k"])]
         if rows not in ([N, N], [3 * N, 3 * N]):
             raise SettingError(f"q and k must both have {N} or both {3 * N} rows, got {rows}")
-        if {len(setting[name][0]) for name in "qk"} != {2}:
-            raise SettingError("q and k must have 2 columns")
+        columns = [len(setting["q"][0]), len(setting["k"][0])]
+        if columns != [2, 2]:
+            raise SettingError(f"q and k must have 2 columns, got {columns}")
         inside("head", setting["head"], rows[0] // N)
         return proposal["value"]

@@ -3,9 +3,9 @@ import { refusal } from "./heads.js";
 
 const ELEMENT = 2; // bytes of a 16-bit number
 
-/** Numbers of ranks, from 1 to `most`, that divide the heads. */
-export function divisors(heads, most = 1024) {
-  return Array.from({ length: Math.min(heads, most) }, (_, i) => i + 1).filter((n) => heads % n === 0);
+/** Numbers of ranks, from 1 to 1,024, that divide the heads. */
+export function divisors(heads) {
+  return Array.from({ length: Math.min(heads, 1024) }, (_, i) => i + 1).filter((n) => heads % n === 0);
 }
 
 /** What the library says against heads and ranks; empty when it takes them. */

@@ -67,7 +67,7 @@ function marks(node, found, chosen, onChoose) {
   });
   const inTable = ({ rank }) => rank > 0;
   for (const mark of [...placed.filter(inTable), ...placed.filter((one) => !inTable(one))]) {
-    const { row, x, y, right, level } = mark;
+    const { row, x, y, level } = mark;
     const [said, at, anchor] = inTable(mark) ? named(mark) : shortened(mark);
     const side = anchor === "end" ? -1 : 1;
     taken.push([at, at + side * LETTER * said.length].sort((a, b) => a - b).concat(level));

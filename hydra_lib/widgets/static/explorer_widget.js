@@ -60,8 +60,8 @@ function render({ model, el: root }) {
   let stops = [];
   grab(handle, picture, (x) => {
     const { value } = closest(stops, x * WIDTH);
-    const axis = view(records, asked()).taken.chart;
-    if (value !== view(records, asked()).taken[axis]) change(axis, String(value));
+    const { taken } = view(records, asked());
+    if (value !== taken[taken.chart]) change(taken.chart, String(value));
   });
 
   let listed = "";

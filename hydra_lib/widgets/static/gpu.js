@@ -56,10 +56,10 @@ export async function openGpu(gpu, secure) {
 }
 
 /** Wait for the device, but not for ever. */
-export async function patiently(gpu, promise, seconds = PATIENCE) {
+export async function patiently(gpu, promise) {
   let timer;
   const late = new Promise((_, fail) => {
-    timer = setTimeout(() => fail(new GpuError(`The device did not answer for ${seconds} seconds.`)), seconds * 1000);
+    timer = setTimeout(() => fail(new GpuError(`The device did not answer for ${PATIENCE} seconds.`)), PATIENCE * 1000);
   });
   try {
     return await Promise.race([promise, gpu.lost, late]);

@@ -29,7 +29,8 @@ const MATMULS = {
 export const MATMUL_NAMES = Object.keys(MATMULS);
 
 /** The plan of c = a b by one of the kernels; `M`, `N`, `K` as in hydra_lib/kernels/matmul.py. */
-export function matmulPlan(name, { M, N, K }, dtype = "float32", { text, tile, shared } = MATMULS[name]) {
+export function matmulPlan(name, { M, N, K }, dtype = "float32") {
+  const { text, tile, shared } = MATMULS[name];
   return {
     dtype, shared, inputs: ["a", "b"], output: "c",
     buffers: { a: M * K, b: K * N, c: M * N },
