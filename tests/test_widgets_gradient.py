@@ -177,7 +177,7 @@ def expect_picture(page, scores, target):
     )
     tall = 80 * push.abs() / MOST_PUSH
     up = 9 * (scores + 8)
-    assert got["arcs"] == pytest.approx((1 + 15 * p).tolist())
+    assert got["arcs"] == pytest.approx((34 * p).clamp(min=0.6).tolist())
     assert got["seen"] == (p >= 0.004).tolist()
     assert got["up"] == pytest.approx(up.tolist(), abs=0.051)
     assert got["starts"] == pytest.approx((220 - up).tolist(), abs=0.051)  # where the words stand
@@ -235,8 +235,10 @@ def test_the_row_is_that_of_the_last_word_beside_its_target(widget_page, width):
     assert x == pytest.approx(middle(page.locator(".hydra-knob").last)[0], abs=1)
     assert aim_y == pytest.approx(y, abs=1)
     assert aim_x < x
-    ends = """paths => paths.map((one) => one.getPointAtLength(one.getTotalLength()).x)"""
-    assert page.locator(".hydra-paint").evaluate_all(ends) == pytest.approx([650] * 7, abs=16)
+    ends = """paths => paths.map((one) =>
+        one.getPointAtLength(one.getTotalLength()).matrixTransform(one.getScreenCTM()).x)"""
+    beside = [x + 34 * (j - 3) / 7 for j in range(7)]  # seven equal weights fill its disc
+    assert page.locator(".hydra-paint").evaluate_all(ends) == pytest.approx(beside, abs=0.6)
 
 
 @browser

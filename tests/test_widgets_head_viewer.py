@@ -53,7 +53,7 @@ def huge():
         (
             {"model": huge()},
             ValueError,
-            "weights must be finite in half precision, but not so: layers.0.W_k.weight",
+            "model must be finite in half precision, got NaN or ±∞ in layers.0.W_k.weight",
         ),
         ({"text": "^aé!"}, ValueError, f"text must be made of the symbols {SYMBOLS}, got '!', 'é'"),
         ({"text": ""}, ValueError, "text must have 2 to 48 symbols, got 0"),
@@ -81,7 +81,8 @@ def huge():
             {"guesses": ["?"] * 11 + ["bracket, hard"]},
             ValueError,
             "guesses must be a row of at most 10000, each told or ? or previous or induction or "
-            "bracket or entity or nothing, got ['?', '?', '?', '?', '?', '?', ...]",
+            "bracket or entity or nothing, got ['?', '?', '?', '?', '?', '?', '?', '?', '?', "
+            "'?', '?', 'bracket, hard']",
         ),
     ],
 )
@@ -387,7 +388,7 @@ def told(text, layer, head, t, weights, now, whole, off):
             "the word before the opening one (dashed).",
             "entity": f"Entity: after {text[t]} comes {answer}, the latest name (dashed).",
         }[job]
-        looks += f": {sum(row[j] for j in answers):.2f} on the answer."
+        looks += f". On the answer: {sum(row[j] for j in answers):.2f}."
         n = SYMBOLS.index(answer)
         line += ": right" if guess == answer else f": wrong, {answer} gets {now[t, n]:.2f}"
         line += "" if whole is None else f" ({whole[t, n]:.2f} with it)"
@@ -724,12 +725,16 @@ def test_roles_are_hidden_until_they_are_guessed(widget_page, library):
     guesses = ["told" if n not in (0, 6, 8) else guess for n, guess in enumerate(guesses)]
     expect_guesses(page, scores, guesses)
     expect(verdict).to_have_text(f"Head L1H5 is induction: 0.96 {PLACE}.")
-    expect(page.get_by_role("button", name="name them all")).to_be_disabled()
-    expect(page.locator(".hydra-head").nth(11)).to_be_focused()
     page.wait_for_url("**head_viewer.guesses=*told*")
     page.reload()
     page.wait_for_selector("[data-ready=head_viewer]")
     expect_guesses(page, scores, guesses)
+    page.get_by_role("button", name="hide the names").click()
+    expect_guesses(page, scores, ["?"] * 12)
+    expect(roles).to_be_hidden()
+    for one in pills.all():
+        expect(one).to_be_enabled()
+    expect(page.get_by_role("button", name="name them all")).to_be_focused()
 
 
 @browser
@@ -815,7 +820,7 @@ def test_a_head_stays_off_while_others_are_looked_at(widget_page, library):
     page.locator(".hydra-head").nth(8).click()
     expect_view(page, library, widget.text, 1, 2, widget.position, off=4)
     expect(page.locator(".hydra-symbols")).not_to_have_class(re.compile("hydra-off"))
-    expect(told).to_contain_text("0.00 on the answer")
+    expect(told).to_contain_text("On the answer: 0.00.")
     expect(page.get_by_label("switch this head off, L0H4 on")).not_to_be_checked()
     page.locator(".hydra-head").nth(4).click()
     expect(page.locator(".hydra-symbols")).to_have_class(re.compile("hydra-off"))

@@ -249,8 +249,8 @@ def test_dials_show_the_key_of_each_word_and_the_query_of_one(widget_page):
     assert page.locator(".hydra-dial.hydra-on").count() == 2
     labels = page.locator(".hydra-words .hydra-label").all_text_contents()
     assert labels == [
-        "output", "value, word, weight for “it”", "first pair: key and, wide, the query",
-        "second pair: key and, wide, the query", "position",
+        "output", "value, word, weight for “it”", "first pair (wide: the query; thin: a key)",
+        "second pair (wide: the query; thin: a key)", "position",
     ]  # fmt: skip
     marked = "(all) => all.flatMap((one, at) => one.matches('.hydra-on') ? [at] : [])"
     for at, word in ((CAT, CAT), (7 + SLEPT, SLEPT)):  # in either row

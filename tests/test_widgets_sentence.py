@@ -59,7 +59,7 @@ ARROWS = "must be a matrix of at most 21 × 2, each a number from -4 to 4, got "
             lambda: SentenceWidget(**HEADS | {"k": sentence.KEYS}),
             "q and k must both have 7 or both 21 rows, got [21, 7]",
         ),
-        (lambda: SentenceWidget(k=[[1]] * 7), "q and k must have 2 columns"),
+        (lambda: SentenceWidget(k=[[1]] * 7), "q and k must have 2 columns, got [2, 1]"),
         (
             lambda: SentenceWidget(controls=["colour"]),
             "controls must be a row of at most 6, each rule or parts or future or tau or arrows or",
@@ -190,30 +190,44 @@ def test_heads_of_several_columns_are_merged_side_by_side():
     assert merged == [[1, 2, 7, 8], [5, 6, 3, 4]]
 
 
-def test_an_arc_is_as_wide_as_its_weight_within_an_edge():
-    widths = json.loads(in_javascript("sentence.js", "m.strokes(c)", [0, 0.2, 1]))
-    assert widths == [[2.5, 1], [5.5, 4], [17.5, 16]]
+def test_the_arcs_of_a_row_enter_side_by_side_as_wide_as_their_weights():
+    cases = [[[0.25, 0.5, 0.25]], [[0.25, 0.5, 0.25], 1, 2], [[0, 0.01, 0.99]]]
+    placed = json.loads(in_javascript("sentence.js", "m.ribbons(...c)", cases))
+    one, second, thin = ([[r[k] for k in ("into", "paint", "edge")] for r in row] for row in placed)
+    assert one == [[-12.75, 8.5, 9.5], [0, 17, 18], [12.75, 8.5, 9.5]]  # of 34 pixels
+    assert second == [[2.125, 4.25, 5.25], [8.5, 8.5, 9.5], [14.875, 4.25, 5.25]]  # right half
+    assert thin[0] == [-17, 0.6, 1.2]  # the thinnest that is seen
+    assert thin[1:] == [pytest.approx([-16.83, 0.6, 1.2]), pytest.approx([0.17, 33.66, 34.66])]
 
 
 def test_an_arc_rises_from_its_value_into_its_output():
-    pairs = [[i, j, aside] for i in range(7) for j in range(7) for aside in (0, 7)]
-    paths = json.loads(
-        in_javascript("sentence.js", "m.arc(c[0], c[1], 120, c[2] || undefined)", pairs)
-    )
-    ends = {}
-    for (i, j, aside), path in zip(pairs, paths, strict=True):
-        points = [float(x) for x in re.findall(r"-?[\d.]+", path)]
+    cases = [
+        [i, j, height, into, aside]
+        for i in range(7)
+        for j in range(7)
+        for height in (76, 120)
+        for into, aside in ((0, 0), (-37, 24), (37, -24))
+    ]
+    paths = json.loads(in_javascript("sentence.js", "m.arc(...c)", cases))
+    for (i, j, height, into, aside), path in zip(cases, paths, strict=True):
+        *points, top = [float(x) for x in re.findall(r"-?[\d.]+", path)]
         (x0, y0), (x1, y1), (x2, y2), (x3, y3) = zip(points[::2], points[1::2], strict=True)
-        assert (x0, y0, x1) == (100 * j + 50 + aside, 120, x0)  # straight up from the value
-        assert y0 > y2 > y1 > 0 > y3  # never down again, and under the output's disc
-        across = sorted([x0, x2, x3])
-        assert [x0, x2, x3] in (across, across[::-1])  # nor sideways and back
-        assert abs(x3 - 100 * i - 50 - aside) <= 15
-        ends.setdefault((i, aside), []).append(x3)
-    assert all(own == sorted(set(own)) for own in ends.values())  # each enters beside the last
-    assert ends[3, 0][3] == 350
-    plain, longer = json.loads(in_javascript("sentence.js", "m.arc(3, 1, 120, 0, c)", [0, 24]))
+        assert (x0, y0, x1) == (100 * j + 50 + aside, height, x0)  # straight up from the value
+        assert (x2, x3) == (100 * i + 50 + into,) * 2  # and straight into the output
+        assert y3 > 0 > top == -20  # under its disc
+        t = torch.linspace(0, 1, 51).double()
+        up = (1 - t) ** 3 * y0 + 3 * t * (1 - t) * ((1 - t) * y1 + t * y2) + t**3 * y3
+        assert (up.diff() < 0).all()  # never down again
+    near, far = json.loads(in_javascript("sentence.js", "m.arc(4, c, 120, 7)", [1, 6]))
+    assert near == "M150 120C150 55.0 457 97.0 457 8.4V-20"  # from its left 7 lower than the middle
+    assert far == "M650 120C650 41.0 457 83.0 457 8.4V-20"
+    plain, longer = json.loads(in_javascript("sentence.js", "m.arc(3, 1, 120, 0, 0, c)", [0, 24]))
     assert longer == plain.replace("M150 120", "M150 144V120")
+
+
+def test_arcs_without_a_weight_enter_abreast():
+    cases = [[3, 0], [3, 3], [3, 5]]
+    assert json.loads(in_javascript("sentence.js", "m.abreast(...c)", cases)) == [-7.5, 0, 5]
 
 
 # --- controls -------------------------------------------------------------------------------------
@@ -260,7 +274,7 @@ def test_what_stands_there(widget_page):
     )
     row = attention()[4]
     assert widths == pytest.approx(
-        [1 + 15 * w for w in sorted(row[row > 0.004].tolist())[::-1]], abs=0.006
+        [max(0.6, 34 * w) for w in sorted(row[row > 0.004].tolist())[::-1]], abs=0.006
     )
     discs = page.locator(".hydra-words > .hydra-swatch")
     paints = discs.evaluate_all(PAINTS)
@@ -416,6 +430,65 @@ def test_a_hand_that_trembles_keeps_the_rule(widget_page):
     page.mouse.move(x, y - 30)
     page.mouse.move(x, y)  # back where it began, the parts are what they were
     expect_parts(page, 4, 4, 4, 4, 4, 4, 4)
+
+
+@browser
+def test_what_later_words_get_is_marked_beside_their_scores(widget_page):
+    page = widget_page(SentenceWidget(future="seen", word=1, controls=["future"]))
+    scores, shares = page.locator(".hydra-score"), page.locator(".hydra-share")
+    by_hand = (sentence.QUERIES[1] @ sentence.KEYS.T / 2**0.5).tolist()
+    expect(scores).to_have_text([f"{s:.1f}".replace("-", "−") for s in by_hand])
+    marked = "all => all.map((one) => one.classList.contains('hydra-leak'))"
+    assert shares.evaluate_all(marked) == [False] * 2 + [True] * 5
+    cells = table_of(page, "weights: a row for each output").locator("tbody td:not(:last-child)")
+    weights = attention("seen")
+    leaks = (weights >= 0.005) & torch.ones(7, 7).triu(1).bool()
+    assert cells.evaluate_all(marked) == leaks.flatten().tolist()
+    page.get_by_label("−∞").check()
+    drawn(page)
+    expect(scores).to_have_text([f"{s:.1f}".replace("-", "−") for s in by_hand[:2]] + ["−∞"] * 5)
+    assert not any(shares.evaluate_all(marked) + cells.evaluate_all(marked))
+
+
+@browser
+def test_a_word_stays_on_the_way_to_its_sum(widget_page):
+    page = widget_page(SentenceWidget(word=4), width=1280)
+    sum_ = page.locator(".hydra-equation")
+    (x, y), box = middle(page.get_by_role("button", name="was:")), sum_.bounding_box()
+    page.mouse.move(x, y)
+    expect(sum_).to_contain_text("was ≈")
+    page.mouse.move(x, box["y"] - 5)  # between the two
+    page.mouse.move(box["x"] + 30, box["y"] + 10)
+    drawn(page)
+    expect(sum_).to_contain_text("was ≈")
+    page.get_by_label("running mean").hover()
+    expect(sum_).to_contain_text("it ≈")
+
+
+@browser
+def test_where_an_arrow_is_let_go_nothing_is_pointed_at(widget_page):
+    page = widget_page(SentenceWidget(controls=["arrows"]), width=1280)
+    handle = page.locator(".hydra-handle").last  # the query's
+    page.mouse.move(*middle(handle))
+    page.mouse.down()
+    to = middle(page.get_by_role("button", name="slept:"))
+    page.mouse.move(*to, steps=4)
+    page.mouse.up()
+    drawn(page)
+    expect(page.locator(".hydra-equation strong")).to_have_text("it")
+    page.mouse.move(to[0] + 2, to[1])
+    page.mouse.move(*middle(page.get_by_role("button", name="was:")))
+    expect(page.locator(".hydra-equation strong")).to_have_text("was")
+
+
+@browser
+def test_parts_are_written_as_parts_of_all(widget_page):
+    parts = [4, 9, 4, 4, 4, 4, 4]
+    page = widget_page(SentenceWidget(rule="own", parts=parts, controls=["rule", "parts"]))
+    shares = page.locator(".hydra-share")
+    expect(shares).to_have_text(["4/25", "9/25", "4/25", "4/25", "4/25", "", ""])
+    page.get_by_label("running mean").check()
+    expect(shares).to_have_text([".20"] * 5 + ["", ""])
 
 
 @browser
@@ -845,7 +918,7 @@ def test_three_heads(widget_page):
         "side by side: .92, .79, .47 → (.92, .79, .47)"
     )
     page.emulate_media(reduced_motion="no-preference")
-    faint = page.locator(".hydra-paint[stroke-opacity='0.2'] + .hydra-target")
+    faint = page.locator(".hydra-paint[stroke-opacity='0.2']")
     expect(faint).not_to_have_count(0)
     faint.first.dispatch_event("click")  # an arc of another head shows that head
     expect(page.get_by_label("0: red")).to_be_checked()

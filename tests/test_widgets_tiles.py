@@ -125,7 +125,7 @@ def test_what_a_tile_did_to_its_last_row_is_told(widget_page, block):
             part = f"the maximum rose to {top:.1f}, so the older l and o are multiplied by "
             part += brief(rise.item())
         parts.add(part[:20])
-        told = f"{sentence.WORDS[i]}: {part}. Its mixture is o / l with l = "
+        told = f"Row “{sentence.WORDS[i]}”: {part}. Its mixture is o / l, with l at "
         expect(page.locator(".hydra-summary")).to_contain_text(
             f"{told}{brief((new - top).exp().sum().item())}. "
         )
@@ -153,7 +153,7 @@ def test_keyboard_links_and_room(widget_page):
     box = page.locator(".hydra-panels")
     assert box.evaluate("x => x.scrollWidth <= x.clientWidth + 1")
     summary = page.locator(".hydra-summary")
-    expect(summary).to_contain_text("because: the maximum rose to 3.1")
+    expect(summary).to_contain_text("because”: the maximum rose to 3.1")
     expect(summary).to_contain_text(
         "4 scores in memory at once where the whole matrix has 49; "
         "of 16 tiles the 6 in the future are never computed."

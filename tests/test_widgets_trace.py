@@ -591,7 +591,8 @@ def test_the_row_is_drawn_after_each_step(widget_page):
         for (width, opacity, stroke), j in zip(strokes, arcs, strict=True):
             assert float(opacity) == (1 if lit in (None, j) else 0.3)
             if step > 3:
-                assert float(width) == pytest.approx(1 + 15 * steps[name][row][j], abs=0.01)
+                wide = max(0.6, 34 * steps[name][row][j])
+                assert float(width) == pytest.approx(wide, abs=0.01)
                 assert stroke == colours[j]
         pressed = drawing.get_by_role("button", pressed=True)
         expect(pressed).to_have_text(WORDS[row])

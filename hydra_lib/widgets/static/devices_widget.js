@@ -108,22 +108,21 @@ function nearest(list, value) {
   return far.indexOf(Math.min(...far));
 }
 
-/** The machines with their heads; colours are the heads', as in the stride microscope. */
+/** The machines with their heads. */
 function cards(ranks, heads) {
   const own = heads / ranks;
   const drawn = ranks > MACHINES ? MACHINES - 1 : ranks;
   const room = Math.max(HEADS, (4 * HEADS) / ranks); // heads that a machine has room for
   const made = Array.from({ length: drawn }, (_, rank) => {
     const few = own > room ? room - 1 : own;
-    const chips = Array.from({ length: few }, (_, i) => el("span", {
-      style: `--hue:${Math.round((360 * (rank * own + i)) / heads + 200) % 360}`,
-    }, rank * own + i));
-    if (few < own) chips.push(el("span", { style: `--hue:${Math.round((360 * rank) / ranks + 200) % 360}` }, `+${own - few}`));
+    const chips = Array.from({ length: few }, (_, i) =>
+      el("span", { style: hue(rank * own + i, heads) }, rank * own + i));
+    if (few < own) chips.push(el("span", { style: hue(rank, ranks) }, `+${own - few}`));
     return el("div", {}, el("div", { class: "hydra-title" }, `rank ${rank}`),
       el("div", { class: "hydra-strip" }, ...chips), el("div", { class: "hydra-down" }, ranks > 1 ? "Wₒ ↓" : "Wₒ"));
   });
   const rest = ranks - drawn > SMALL ? [] : Array.from({ length: ranks - drawn }, (_, at) =>
-    el("i", { style: `--hue:${Math.round((360 * (drawn + at)) / ranks + 200) % 360}` }));
+    el("i", { style: hue(drawn + at, ranks) }));
   if (drawn < ranks) made.push(el("div", {}, el("div", { class: "hydra-title" }, `and ${grouped(ranks - drawn)} more`),
     el("div", { class: "hydra-strip" }, ...rest), el("div", { class: "hydra-down" }, "Wₒ ↓")));
   return made;

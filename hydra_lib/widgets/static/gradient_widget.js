@@ -1,10 +1,10 @@
 import { scale, ticks } from "./chart.js";
 import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
-import { arc, LEAST, strokes } from "./sentence.js";
+import { arc, LEAST, ribbons } from "./sentence.js";
 import {
   brief, columnHeads, css, el, follow, grab, heat, line, number, pills, put, say, slider, svg, swatch, table, tenths, text, update,
-  weight,
+  weight, whenWide,
 } from "./ui.js";
 
 const RATE = 8; // of a step; the colours are small numbers, and so are their gradients
@@ -148,21 +148,24 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-panels" }, rows.root),
   );
 
-  return follow(model, ["scores", "target"], () => {
+  let unit = 1.5; // of the arcs' picture across, that make a pixel
+  const draw = () => {
     const scores = model.get("scores");
     const { p, output, loss, pull, push } = now();
     target.set(String(model.get("target")));
     say(aimed, `loss ${small(loss)}: half the squared distance of the two`);
     paint(mix, output);
     paint(aim, values[model.get("target")]);
+    const ways = ribbons(p);
     words.forEach((_, j) => {
       sliders[j].set(scores[j], tenths(scores[j]));
       const cells = rows.cells[j];
       say(cells[1], weight(p[j]));
       heat(cells[1], p[j]);
       const up = height(scores[j]);
+      const one = ways[j];
       paths[j].forEach((path, kind) => {
-        put(path, { d: arc(row, j, ARCS - up), "stroke-width": strokes(p[j])[kind] });
+        put(path, { d: arc(row, j, ARCS - up, unit * one.into), "stroke-width": kind ? one.paint : one.edge });
         path.classList.toggle("hydra-unseen", p[j] < LEAST);
       });
       discs[j].style.setProperty("--up", `${up.toFixed(1)}px`);
@@ -187,7 +190,12 @@ function render({ model, el: root }) {
           + (rising === words[model.get("target")] ? ""
             : `More of it also brings the mixture nearer to “${words[model.get("target")]}”. `)
           + "What some scores gain others lose: the pushes sum to 0."));
+  };
+  whenWide(picture.querySelector("svg"), 100 * words.length, (units) => {
+    unit = units;
+    draw();
   });
+  return follow(model, ["scores", "target"], draw);
 }
 
 /** The loss of the steps taken, grey, and of those to come, from the scores as they stand; the dot is now. */

@@ -34,20 +34,21 @@ export function guessing(scores, set, onFound) {
   const guess = el("div", { class: "hydra-buttons", role: "group", "aria-label": "Your guess" }, el("span", {}, "Your guess"), ...buttons);
   const verdict = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:5", role: "status" });
   const all = el("button", {
-    type: "button", onclick: () => set((guesses) => guesses.map((old, n) => (known(old, n) ? old : "told"))),
-  }, "name them all");
+    type: "button", onclick: () => set((guesses) => (guesses.every(known) ? guesses.map(() => "?")
+      : guesses.map((old, n) => (known(old, n) ? old : "told")))),
+  });
   const root = el("div", { class: "hydra-game" }, guess, el("div", { class: "hydra-buttons" }, all), verdict);
   const draw = (layer, head, guessed, asks) => {
     const own = guessed[layer * heads + head];
     const { role, score } = bestRole(scores, layer, head);
     const found = isKnown(scores, layer, head, own);
     const left = guessed.filter((one, n) => !known(one, n)).length;
-    const focused = [...buttons, all].includes(root.getRootNode().activeElement);
+    const focused = buttons.includes(root.getRootNode().activeElement);
     buttons.forEach((button, n) => {
       button.setAttribute("aria-pressed", own === words[n]);
       button.disabled = found;
     });
-    all.disabled = left === 0;
+    say(all, left ? "name them all" : "hide the names");
     if (focused && root.getRootNode().activeElement?.disabled !== false) onFound(); // or the keyboard would be nowhere
     const at = (one) => share(scores[one][layer][head]);
     const [main, second] = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED);

@@ -55,7 +55,7 @@ export function looks(text, position, { job, answers }, row, name) {
   const others = row.reduce((total, w) => total + w, 0) - seen.reduce((total, j) => total + row[j], 0);
   if (others >= NOTICED) parts.push(`, others ${share(others)}`);
   const mass = answers.reduce((total, j) => total + row[j], 0);
-  return sentence(`Head ${name} looks at `, ...parts, job === "none" ? "." : `: ${share(mass)} on the answer.`);
+  return sentence(`Head ${name} looks at `, ...parts, ".", ...(job === "none" ? [] : [" On the answer: ", el("strong", {}, share(mass)), "."]));
 }
 
 /** Where heads of the layer before had looked from the two symbols that a head joins: [{from, to, heads}].

@@ -28,7 +28,7 @@ function render({ model, el: root }) {
   const label = (words) => el("span", { class: "hydra-label", "aria-hidden": "true" }, words);
   const dials = PAIRS.map(() => words.map((_, j) => dial(css(values[j]), () => choose(j))));
   drawing.root.append(...dials.flatMap((row, p) => [
-    label(`${PAIRS[p].toLowerCase()}: key and, wide, the query`), ...row.map((one) => one.root)]), label("position"), ...positions);
+    label(`${PAIRS[p].toLowerCase()} (wide: the query; thin: a key)`), ...row.map((one) => one.root)]), label("position"), ...positions);
 
   // As in the sentence, words further back stand further to the left.
   const { width, height, left, right, top, foot } = PICTURE;

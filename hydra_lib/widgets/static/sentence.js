@@ -49,14 +49,31 @@ export function between(from, to, share) {
     (share >= 1 ? w : (1 - share) * (from[h] ?? from[0])[i][j] + share * w))));
 }
 
-/** How wide the arc of a weight is drawn: its edge, and the paint within. */
-export const strokes = (w) => [2.5 + 15 * w, 1 + 15 * w];
+const WHOLE = 34; // pixels, of a disc's 40
 
-/** The path of an arc from the value of word j up into the output of word i, over n columns of width 100, in a
- * frame `height` high. It ends a little above the frame, below the output's disc; those from one side enter
- * beside each other. It begins so far `below` the frame, behind what may cover it. */
-export function arc(i, j, height, aside = 0, below = 0) {
-  const [from, into] = [100 * j + 50 + aside, 100 * i + 50 + aside];
-  const end = into + (from - into) / 40;
-  return `M${from} ${height + below}${below ? `V${height}` : ""}C${from} ${height * 0.35} ${into + (from - into) * 0.15} ${height * 0.45} ${end} -12`;
+/** Where the arcs of a row enter their output, in pixels from its middle, and how wide their paint and its edge are:
+ * side by side, in the order of the words, so that weights that sum to 1 fill the disc, or one head's `share` of it.
+ * @param {number[]} row weights
+ * @param {number} head of so many `heads`, which stand side by side, too */
+export function ribbons(row, head = 0, heads = 1) {
+  const whole = WHOLE / heads;
+  let left = whole * head - WHOLE / 2;
+  return row.map((w) => {
+    left += whole * w;
+    const paint = Math.max(0.6, whole * w);
+    return { into: left - whole * w / 2, paint, edge: paint + Math.min(1, paint) };
+  });
 }
+
+/** The path of an arc from the value of word j up into the output of word i, over n columns of width 100, in a frame
+ * `height` high. It begins so far `aside` of the value's middle, ends so far `into` the output's, a little above the
+ * frame, below the output's disc. It begins so far `below` the frame, behind what may cover it. */
+export function arc(i, j, height, into, aside = 0, below = 0) {
+  const [from, end] = [100 * j + 50 + aside, 100 * i + 50 + into].map((x) => Math.round(10 * x) / 10);
+  const lower = Math.sign(i - j) * into; // what enters nearer to its own side runs below the others
+  const [low, high] = [0.4, 0.75].map((share) => Math.min(height, share * height + lower).toFixed(1));
+  return `M${from} ${height + below}${below ? `V${height}` : ""}C${from} ${low} ${end} ${high} ${end} ${(0.07 * height).toFixed(1)}V-20`;
+}
+
+/** Where an arc without a weight enters. */
+export const abreast = (i, j) => 2.5 * (j - i);

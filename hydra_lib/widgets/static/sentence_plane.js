@@ -1,6 +1,6 @@
 import { around, clearance, halfOf, REACH } from "./arrow_names.js";
 import { dot } from "./sentence.js";
-import { brief, choice, css, el, grab, put, say, slider, svg, tidy, update } from "./ui.js";
+import { brief, choice, css, droppedBy, el, grab, put, say, slider, svg, tidy, update } from "./ui.js";
 
 /** The plane in which the arrows of queries and keys are turned by hand; `look` is told which key is pointed at. */
 export function plane(model, words, values, look) {
@@ -110,7 +110,7 @@ export function plane(model, words, values, look) {
     picture, score, pick.root, ...axes.map((axis) => axis.root),
     el("button", { type: "button", onclick: reset }, "reset"));
   return {
-    root,
+    root, dropped: droppedBy(Object.values(arrows).map(({ handle }) => handle)),
     draw: (own, row, column) => {
       [head, word, lit] = [own, row, column];
       draw();

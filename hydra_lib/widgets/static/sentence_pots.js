@@ -1,4 +1,4 @@
-import { borrowed, grab, put, update } from "./ui.js";
+import { borrowed, droppedBy, grab, put, update } from "./ui.js";
 
 const USUAL = 4; // parts, of which a pot is as large as a value that has none
 const TREMBLE = 3; // pixels in which a hand has not chosen yet: the rule stays
@@ -13,8 +13,7 @@ export function pots(model, words, paints) {
     rule: "own",
     parts: model.get("parts").map((old, i) => (i === j ? Math.min(max, Math.max(min, Math.round(parts))) : old)),
   });
-  // Where a pot is let go the mouse happens to be: it points there only once it moves.
-  let letGo = false;
+  const dropped = droppedBy(paints);
   paints.forEach((pot, j) => {
     pot.classList.add("hydra-pot");
     pot.removeAttribute("aria-hidden");
@@ -23,11 +22,6 @@ export function pots(model, words, paints) {
       "aria-valuemin": min, "aria-valuemax": max, "data-lm-suppress-shortcuts": "true",
     });
     let grabbed;
-    pot.addEventListener("lostpointercapture", ({ pointerType }) => {
-      if (pointerType === "touch") return; // a finger that is lifted points nowhere
-      letGo = true;
-      document.addEventListener("pointermove", () => { letGo = false; }, { once: true });
-    });
     pot.addEventListener("pointerdown", (event) => {
       event.stopPropagation(); // the sentence would let it go
       pot.focus({ preventScroll: true });
@@ -63,5 +57,5 @@ export function pots(model, words, paints) {
     }
     return below;
   };
-  return { draw, behind, dropped: () => letGo };
+  return { draw, behind, dropped };
 }

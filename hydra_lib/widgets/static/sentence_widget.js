@@ -1,11 +1,11 @@
 import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { withinLimits } from "./limits.js";
-import { arc, between, LEAST, mixed, scoresOf, strokes, weightsOf } from "./sentence.js";
+import { abreast, arc, between, LEAST, mixed, ribbons, scoresOf, weightsOf } from "./sentence.js";
 import { plane } from "./sentence_plane.js";
 import { pots } from "./sentence_pots.js";
 import {
   brief, columnHeads, css, el, follow, heat, pills, roving, say, slider, svg, swatch, table, tenths, update,
-  vector,
+  vector, whenWide,
 } from "./ui.js";
 
 const RULES = [["mean", "running mean"], ["window", "window of 2"], ["decay", "decay ½"], ["attention", "attention"]];
@@ -38,7 +38,7 @@ function render({ model, el: root }) {
   let lit = null;
   const point = (word, key) => {
     if (pointed === word && lit === key) return;
-    if (mixing?.dropped() && (key !== null || (word !== null && word !== pointed))) return;
+    if ((mixing ?? arrows)?.dropped() && (key !== null || (word !== null && word !== pointed))) return;
     [pointed, lit] = [word, key];
     draw();
   };
@@ -65,8 +65,8 @@ function render({ model, el: root }) {
   }, word));
   const paints = words.map((_, j) => swatch(css(values[j])));
   const shares = words.map(() => el("span", { class: "hydra-share", "aria-hidden": "true" }));
-  // What the temperature acts on, and what arrows make, is seen beside what becomes of it.
-  const scores = may("tau") || may("arrows") ? words.map(() => el("span", { class: "hydra-score", "aria-hidden": "true" })) : [];
+  // What the temperature or the mask acts on, and what arrows make, is seen beside what becomes of it.
+  const scores = ["tau", "arrows", "future"].some(may) ? words.map(() => el("span", { class: "hydra-score", "aria-hidden": "true" })) : [];
   const label = el("span", { class: "hydra-label" });
   const { min, max } = model.get("limits").parts;
   const arcs = svg("svg", {
@@ -100,6 +100,7 @@ function render({ model, el: root }) {
     ...words.map((word, j) => [el("span", { class: "hydra-aside" }, word), seen[j]]), model.get("q").length > n ? "all" : "mixed"]);
   seen.forEach(light);
   matrix.root.classList.add("hydra-dense", "hydra-mixing");
+  matrix.cells.forEach((cells) => cells.slice(0, n).forEach((cell, j) => cell.style.setProperty("--paint", `var(--value-${j})`)));
   const mixes = matrix.cells.map((cells) => cells[n].appendChild(swatch(css([0, 0, 0]))));
   matrix.rows.forEach((tr, i) => {
     tr.addEventListener("click", () => pick(i));
@@ -110,9 +111,10 @@ function render({ model, el: root }) {
   const sum = el("p", { class: `hydra-equation${may("future") ? " hydra-longer" : ""}`, role: "status" });
   const arrows = may("arrows") ? plane(model, words, values, (j) => point(pointed, j)) : null;
   root.classList.add("hydra", "hydra-sentence");
+  const controls = el("div", { class: "hydra-controls hydra-wide-first" },
+    ...Object.entries(shown).filter(([name]) => may(name)).map(([, control]) => control.root));
   root.append(
-    el("div", { class: "hydra-controls hydra-wide-first" },
-      ...Object.entries(shown).filter(([name]) => may(name)).map(([, control]) => control.root)),
+    controls,
     // Said by a class: while the page is still being read, :has() would change its mind.
     el("div", { class: `hydra-panels${arrows ? " hydra-turned" : ""}` },
       line, sum, matrix.root, ...(arrows ? [arrows.root] : [])),
@@ -123,12 +125,12 @@ function render({ model, el: root }) {
   let before = [pointed, lit];
   root.addEventListener("pointerenter", () => { before = [pointed, lit]; });
   root.addEventListener("pointercancel", () => point(...before));
-  // Elsewhere nothing is pointed at; what is turned, too, is the query of the chosen word.
-  root.addEventListener("pointerover", ({ target }) => {
-    if (![line, sum, matrix.root].some((part) => part.contains(target))) point(null, null);
-  });
+  // At the controls nothing is pointed at, and what is turned is the query of the chosen word. On the way from a word
+  // to its sum it stays.
+  for (const part of [controls, ...(arrows ? [arrows.root] : [])]) part.addEventListener("pointerenter", () => point(null, null));
 
   const still = matchMedia("(prefers-reduced-motion: reduce)");
+  let unit = 1.5; // of the arcs' picture across, that make a pixel
   let weights = weightsOf(setting(), n);
   let ways; // from, to and since when, while the weights are on their way
   let walking = 0; // the frame that is asked for: one way at a time
@@ -150,32 +152,45 @@ function render({ model, el: root }) {
     // The head that is shown lies on top of the others, a thin arc on top of a wide one.
     const order = weights.map((_, h) => h).sort((a, b) => (a === own) - (b === own));
     const pointing = lit !== null && weights[own][chosen][lit] >= LEAST; // at an arc, and not where none is
-    arcs.replaceChildren(...order.flatMap((h) => downwards(weights[h][chosen], LEAST).flatMap(([w, j]) => {
-      const d = arc(chosen, j, HEIGHT, several() ? 7 * (h - 1) : 0, mixing?.behind(arcs, HEIGHT) ?? 0);
-      const faint = (pointing && lit !== j) || h !== own;
-      const path = (name, width) => svg("path", {
-        d, class: name, "stroke-width": width.toFixed(2), "stroke-opacity": h !== own ? 0.2 : faint ? 0.3 : 1,
-        style: `--paint:${several() ? `rgb(${HUES[h]})` : css(values[j])}`,
+    const targets = [];
+    const paths = order.flatMap((h) => {
+      const placed = ribbons(weights[h][chosen], h, weights.length);
+      return downwards(weights[h][chosen], LEAST).flatMap(([, j]) => {
+        const { into, paint, edge } = placed[j];
+        const d = arc(chosen, j, HEIGHT, unit * into, several() ? unit * 11 * (h - 1) : 0, mixing?.behind(arcs, HEIGHT) ?? 0);
+        const faint = (pointing && lit !== j) || h !== own;
+        const path = (name, width) => svg("path", {
+          d, class: name, "stroke-width": width.toFixed(2), "stroke-opacity": h !== own ? 0.2 : faint ? 0.3 : 1,
+          style: `--paint:${several() ? `rgb(${HUES[h]})` : css(values[j])}`,
+        });
+        const target = svg("path", { d, class: "hydra-target" });
+        const inked = path("hydra-paint", paint);
+        for (const one of [target, inked]) {
+          if (h === own) light(one, j);
+          else one.addEventListener("click", () => update(model, { head: h }));
+        }
+        targets.push(target);
+        return faint ? [inked] : [path("hydra-casing", edge), inked];
       });
-      const target = svg("path", { d, class: "hydra-target" });
-      if (h === own) light(target, j);
-      else target.addEventListener("click", () => update(model, { head: h }));
-      const [edge, paint] = strokes(w);
-      return [path("hydra-casing", edge), path("hydra-paint", paint), target];
-    })));
+    });
+    // What is near an arc is it, too, where there is no other.
+    arcs.replaceChildren(...targets, ...paths);
     const p = arrived[own][chosen];
     // What the mask takes, where the reader can lift it.
     const open = may("future") && model.get("rule") === "attention";
     const cut = open && model.get("future") === "masked"
       ? weightsOf({ ...setting(), future: "seen" }, n)[own][chosen].map((w, j) => (j > chosen ? w : 0)) : [];
     arcs.prepend(...downwards(cut, LEAST).map(([, j]) =>
-      svg("path", { d: arc(chosen, j, HEIGHT), class: "hydra-unweighed" })));
+      svg("path", { d: arc(chosen, j, HEIGHT, abreast(chosen, j)), class: "hydra-unweighed" })));
     const back = model.get("rule") !== "attention" || model.get("future") === "masked";
     const row = scores.length ? scoresOf(setting(), n)[own][chosen] : [];
     scores.forEach((item, j) => {
-      say(item, row[j] === -Infinity ? "" : tenths(row[j]));
+      say(item, row[j] === -Infinity && !open ? "" : tenths(row[j]));
     });
-    say(label, `${mixing && model.get("rule") === "own" ? `parts (${min}–${max})` : "value"}, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”${several() ? "; faint: the other heads" : ""}`);
+    // Weights that a reader makes by parts are written as such.
+    const parts = model.get("parts");
+    const of = model.get("rule") === "own" ? parts.slice(0, chosen + 1).reduce((total, part) => total + part, 0) : 0;
+    say(label, `${of ? `parts (${min}–${max})` : "value"}, word,${scores.length ? " score," : ""} weight for “${words[chosen]}”${several() ? "; faint: the other heads" : ""}`);
     words.forEach((word, i) => {
       const takes = downwards(arrived[own][i], LEAST).slice(0, 3).map(([w, j]) => `${short(w)} of ${words[j]}`).join(", ");
       buttons[i].setAttribute("aria-pressed", i === chosen);
@@ -187,7 +202,8 @@ function render({ model, el: root }) {
         item.classList.toggle("hydra-on", i === lit);
         item.classList.toggle("hydra-none", p[i] < LEAST);
       }
-      say(shares[i], back && i > chosen ? "" : short(p[i]));
+      shares[i].classList.toggle("hydra-leak", open && i > chosen && p[i] >= LEAST);
+      say(shares[i], back && i > chosen ? "" : of ? `${parts[i]}/${of}` : short(p[i]));
       mixes[i].style.setProperty("--paint", css(outs[i]));
       matrix.rows[i].classList.toggle("hydra-chosen", i === chosen);
       arrived[own][i].forEach((w, j) => {
@@ -196,10 +212,13 @@ function render({ model, el: root }) {
         heat(cell, weights[own][i][j]);
         cell.classList.toggle("hydra-source", i === chosen && j === lit);
         cell.classList.toggle("hydra-skipped", back && j > i);
+        cell.classList.toggle("hydra-leak", open && j > i && w >= LEAST);
       });
     });
     if (several()) say(matrix.root.caption, `weights of head ${own}: a row for each output`);
-    seen.forEach((dot, j) => dot.style.setProperty("--paint", part(values[j], own)));
+    seen.forEach((dot, j) => {
+      for (const [node, name] of [[dot, "--paint"], [matrix.root, `--value-${j}`]]) node.style.setProperty(name, part(values[j], own));
+    });
     tell(chosen, own, p, mixed(arrived, values)[chosen], open ? said(chosen, p, cut) : "");
     mixing?.draw();
     arrows?.draw(own, chosen, lit);
@@ -271,6 +290,10 @@ function render({ model, el: root }) {
     draw();
   }
 
+  whenWide(arcs, 100 * n, (units) => {
+    unit = units;
+    draw();
+  });
   return follow(model, SETTINGS, settle);
 }
 

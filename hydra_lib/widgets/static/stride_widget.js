@@ -1,5 +1,5 @@
 import { elementAt, offset, slice, stages } from "./strides.js";
-import { checkbox, el, follow, listed, say, slider, update } from "./ui.js";
+import { checkbox, el, follow, hue, listed, say, slider, update } from "./ui.js";
 
 // Order of the axes in each stage: head i, position t, component c.
 const AXES = { view: "tic", transpose: "itc", contiguous: "itc", wrong: "itc" };
@@ -66,8 +66,6 @@ function diagnosis(layout, address, { i, t, c }, h, d) {
     + `; what it calls head ${i} `
     + `is made of token${tokens.length > 1 ? "s" : ""} ${listed(tokens)} alone.`;
 }
-
-const hue = (head, h) => `--hue:${Math.round((360 * head) / h + 200) % 360}`;
 
 /** One stage: its shape, strides, formula with numbers, and memory. */
 function panel(stage) {

@@ -68,8 +68,7 @@ function render({ model, el: root }) {
     const { scale, l, m } = rows[i];
     const kept = scale === 1 ? "the maximum stayed, so nothing is rescaled" : `the maximum rose to ${tenths(m)}, so the older l and o are multiplied by ${brief(scale)}`;
     const part = now.columns[0] === 0 ? "its first tile" : kept;
-    return [el("strong", {}, words[i]), `: ${part}. Its mixture is o / l with l = ${brief(l)}. `
-      + memory];
+    return ["Row “", el("strong", {}, words[i]), `”: ${part}. Its mixture is o / l, with l at ${brief(l)}. `, el("br"), memory];
   }
 }
 

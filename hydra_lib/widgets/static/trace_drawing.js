@@ -1,5 +1,5 @@
-import { arc, LEAST, strokes } from "./sentence.js";
-import { brief, css, el, roving, say, svg, swatch, weight } from "./ui.js";
+import { abreast, arc, LEAST, ribbons } from "./sentence.js";
+import { brief, css, el, roving, say, svg, swatch, weight, whenWide } from "./ui.js";
 
 const TALL = 90; // of the arcs, in the units of their picture
 const EMPTY = "var(--page)"; // what is dashed ends below it
@@ -23,28 +23,37 @@ export function rowDrawing(words, values, choose) {
     class: "hydra-words", style: `--words:${words.length}`, role: "group", "aria-label": "The words: each is a row of scores",
   }, el("span", { class: "hydra-label" }, "output"), ...outputs, arcs, ...paints, ...buttons, ...numbers, label);
 
+  let [unit, last] = [1, null];
+  whenWide(arcs, 100 * words.length, (units) => {
+    unit = units;
+    if (last) draw(...last);
+  });
   /** Row `i` after `step` steps; `lit` is a key that is pointed at, or null. */
-  function draw(i, lit, step, { scores, scaled, masked, weights, output }) {
+  function draw(...said) {
+    last = said;
+    const [i, lit, step, { scores, scaled, masked, weights, output }] = said;
     const row = [scores, scaled, masked, weights, weights][step - 1][i];
     const known = step > 3;
     const drawn = (x) => (known ? x >= LEAST : x !== -Infinity);
     const pointing = lit !== null && drawn(row[lit]); // at an arc, and not where none is
     say(label, `value, word, ${NAMES[step - 1]} for “${words[i]}”`);
+    const placed = known ? ribbons(row) : row.map(() => ({}));
     arcs.replaceChildren(...row.flatMap((x, j) => {
       if (!drawn(x)) return [];
+      const { into, paint, edge } = placed[j];
       const path = (name, width) => svg("path", {
-        d: arc(i, j, TALL), class: name, "stroke-width": width.toFixed(2), "stroke-opacity": pointing && lit !== j ? 0.3 : 1,
+        d: arc(i, j, TALL, known ? unit * into : abreast(i, j)), class: name, "stroke-width": width.toFixed(2), "stroke-opacity": pointing && lit !== j ? 0.3 : 1,
         style: `--paint:${css(values[j])}`,
       });
       if (!known) return [path("hydra-unweighed", 1.5)];
-      const [edge, paint] = strokes(x);
-      return [path("hydra-casing", edge), path("hydra-paint", paint)];
+      return pointing && lit !== j ? [path("hydra-paint", paint)] : [path("hydra-casing", edge), path("hydra-paint", paint)];
     }));
     words.forEach((word, j) => {
       buttons[j].setAttribute("aria-pressed", j === i);
       outputs[j].style.setProperty("--paint", step === 5 ? css(output[j]) : EMPTY);
       outputs[j].classList.toggle("hydra-on", j === i);
       paints[j].classList.toggle("hydra-on", j === lit);
+      paints[j].classList.toggle("hydra-none", !drawn(row[j])); // as in the sentence
       say(numbers[j], known && row[j] % 1 ? weight(row[j]) : brief(row[j]));
       numbers[j].classList.toggle("hydra-on", j === lit);
     });

@@ -160,6 +160,9 @@ export function field(label, read, onValue) {
 /** A colour of the book's sentence, three numbers from 0 to 1, as CSS has it. */
 export const css = (colour) => `rgb(${colour.map((x) => Math.round(255 * x)).join(" ")})`;
 
+/** The colour of one of `n` heads or ranks, the same in every widget. */
+export const hue = (i, n) => `--hue:${Math.round((360 * i) / n + 200) % 360}`;
+
 /** A dot of paint: `--paint` says which. */
 export function swatch(paint) {
   return el("span", { class: "hydra-swatch", style: `--paint:${paint}`, "aria-hidden": "true" });
@@ -251,6 +254,24 @@ export function grab(handle, picture, move) {
     const box = picture.getBoundingClientRect();
     move((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height, event);
   });
+}
+
+/** Where a handle is let go the mouse happens to be: until it moves, the answer is yes. */
+export function droppedBy(handles) {
+  let letGo = false;
+  for (const handle of handles) {
+    handle.addEventListener("lostpointercapture", ({ pointerType }) => {
+      if (pointerType === "touch") return; // a finger that is lifted points nowhere
+      letGo = true;
+      document.addEventListener("pointermove", () => { letGo = false; }, { once: true });
+    });
+  }
+  return () => letGo;
+}
+
+/** Tell `draw`, now and whenever it changes, how many units of a picture make a pixel across; `width` of them are its own. */
+export function whenWide(picture, width, draw) {
+  new ResizeObserver(([{ contentRect }]) => contentRect.width && draw(width / contentRect.width)).observe(picture);
 }
 
 /** Follow a model's traits: `draw` runs now and once a frame in which any of them changed. */
