@@ -1,18 +1,16 @@
 """The widget of what a row of scores learns; its arithmetic is ``static/gradient.js``."""
 
-import traitlets
-
 from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, Text, Widget
+from hydra_lib.widgets._base import Setting, Text
 from hydra_lib.widgets._bundle import bundle
+from hydra_lib.widgets._sentence import N, OfTheSentence
 
 __all__ = ["GradientWidget"]
 
-N = len(sentence.WORDS)
 TARGETS = [sentence.WORDS.index(word) for word in ("cat", "slept", "tired")]
 
 
-class GradientWidget(Widget):
+class GradientWidget(OfTheSentence):
     """Teach one row of attention a colour: drag its scores, or let gradient descent do it.
 
     The row is that of the last word, which may see all of them. It mixes the seven colours of
@@ -28,6 +26,4 @@ class GradientWidget(Widget):
     scores = Setting([0.0] * N, low=-8, high=8, shape=(N,), exact=True)
     target = Setting(TARGETS[0], options=tuple(TARGETS))
 
-    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
-    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
     targets = Setting(TARGETS, options=tuple(TARGETS), shape=(len(TARGETS),), read_only=True)

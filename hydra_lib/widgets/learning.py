@@ -1,17 +1,13 @@
 """The widget of a layer that learns; its arithmetic is ``static/multihead.js``."""
 
-import traitlets
-
-from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, Text, Widget
+from hydra_lib.widgets._base import Setting, Text
 from hydra_lib.widgets._bundle import bundle
+from hydra_lib.widgets._sentence import OfTheSentence
 
 __all__ = ["LearningWidget"]
 
-N = len(sentence.WORDS)
 
-
-class LearningWidget(Widget):
+class LearningWidget(OfTheSentence):
     """Let two heads learn to give each word the colour of the word before it.
 
     The layer is multi-head attention of width 10, causal and without biases. A row of its input is
@@ -27,6 +23,3 @@ class LearningWidget(Widget):
     name = Text("learning").tag(sync=True)
     step = Setting(0, low=0, high=120, whole=True)
     seed = Setting(0, low=0, high=2**32 - 1, whole=True)
-
-    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
-    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)

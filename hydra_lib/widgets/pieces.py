@@ -1,18 +1,14 @@
 """The widget of a softmax in pieces; its arithmetic is ``static/pieces.js``."""
 
-import traitlets
-
-from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, Text, Widget
+from hydra_lib.widgets._base import Setting, Text
 from hydra_lib.widgets._bundle import bundle
+from hydra_lib.widgets._sentence import N, OfTheSentence
 from hydra_lib.widgets.tiles import SCORES
 
 __all__ = ["PiecesWidget"]
 
-N = len(sentence.WORDS)
 
-
-class PiecesWidget(Widget):
+class PiecesWidget(OfTheSentence):
     """Deal the keys of the book's sentence to ranks, and merge what each finds.
 
     The row of ``word``, 0 to 6, attends to itself and to the words before it. ``cuts`` are six, one
@@ -29,6 +25,4 @@ class PiecesWidget(Widget):
         [False, True, False, False, True, False], options=(False, True), shape=(N - 1,), exact=True
     )
 
-    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
-    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
     scores = Setting(SCORES, low=-100, high=100, shape=(N, N), read_only=True)

@@ -3,8 +3,9 @@
 import traitlets
 
 from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, Text, Widget
+from hydra_lib.widgets._base import Setting, Text
 from hydra_lib.widgets._bundle import bundle
+from hydra_lib.widgets._sentence import OfTheSentence, written
 
 __all__ = ["ProjectionWidget"]
 
@@ -12,12 +13,7 @@ N, F = sentence.X.shape
 ARROWS = {"low": -3.2, "high": 3.2, "shape": (F, 2), "exact": True}
 
 
-def _written(matrix) -> list[list[float]]:
-    """As they are written, without what float32 makes of them: a link repeats them."""
-    return [[round(x, 4) for x in row] for row in matrix.tolist()]
-
-
-class ProjectionWidget(Widget):
+class ProjectionWidget(OfTheSentence):
     """Turn the arrows of four features; every word asks with, and is found by, the sum of its own.
 
     The words, their values and their features are those of :mod:`hydra_lib.sentence`. ``x``,
@@ -30,11 +26,9 @@ class ProjectionWidget(Widget):
 
     _esm = bundle("projection_widget.js")
     name = Text("projection").tag(sync=True)
-    x = Setting(_written(sentence.X), low=0, high=1, shape=(N, F), exact=True)
-    w_q = Setting(_written(sentence.W_Q), **ARROWS)
-    w_k = Setting(_written(sentence.W_K), **ARROWS)
+    x = Setting(written(sentence.X), low=0, high=1, shape=(N, F), exact=True)
+    w_q = Setting(written(sentence.W_Q), **ARROWS)
+    w_k = Setting(written(sentence.W_K), **ARROWS)
     word = Setting(4, low=0, high=N - 1, whole=True)
 
-    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
     features = traitlets.List(list(sentence.FEATURES), read_only=True).tag(sync=True)
-    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)

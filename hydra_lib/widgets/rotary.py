@@ -1,18 +1,15 @@
 """The widget of words that know where they stand; its arithmetic is ``static/rotary.js``."""
 
-import traitlets
-
-from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, Text, Widget
+from hydra_lib.widgets._base import Setting, Text
 from hydra_lib.widgets._bundle import bundle
+from hydra_lib.widgets._sentence import N, OfTheSentence
 
 __all__ = ["RotaryWidget"]
 
-N = len(sentence.WORDS)
 PAIRS = 2
 
 
-class RotaryWidget(Widget):
+class RotaryWidget(OfTheSentence):
     """All words ask alike and are found alike; queries and keys are turned by their positions.
 
     A query and a key are two pairs of numbers, each pair an arrow of length 5. ``rates`` says by
@@ -30,6 +27,3 @@ class RotaryWidget(Widget):
     back = Setting(1, low=0, high=N - 1, whole=True)
     start = Setting(0, low=0, high=100, whole=True)
     word = Setting(N - 1, low=0, high=N - 1, whole=True)
-
-    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
-    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)

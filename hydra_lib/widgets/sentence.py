@@ -5,22 +5,17 @@ import math
 import traitlets
 
 from hydra_lib import sentence
-from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, Widget, inside, proposed
+from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, inside, proposed
 from hydra_lib.widgets._bundle import bundle
+from hydra_lib.widgets._sentence import N, OfTheSentence, written
 
 __all__ = ["SentenceWidget"]
 
-N = len(sentence.WORDS)
 ARROWS = {"low": -4, "high": 4, "shape": (3 * N, 2)}
 CONTROLS = ("rule", "parts", "future", "tau", "arrows", "head")
 
 
-def _written(arrows) -> list[list[float]]:
-    """As they are written, without what float32 makes of them: a link repeats them."""
-    return [[round(x, 4) for x in row] for row in arrows.tolist()]
-
-
-class SentenceWidget(Widget):
+class SentenceWidget(OfTheSentence):
     """Seven words that mix their colours; point at a word to see what it takes from the others.
 
     The words and values are those of :mod:`hydra_lib.sentence`. ``rule`` is mean, window (the last
@@ -41,13 +36,11 @@ class SentenceWidget(Widget):
     parts = Setting([4] * N, low=1, high=9, whole=True, shape=(N,), exact=True)
     future = Setting("masked", options=("masked", "zero", "seen"))
     tau = Setting(1.0, low=0, high=MOST, options=(math.inf,))
-    q = Setting(_written(sentence.QUERIES), **ARROWS)
-    k = Setting(_written(sentence.KEYS), **ARROWS)
+    q = Setting(written(sentence.QUERIES), **ARROWS)
+    k = Setting(written(sentence.KEYS), **ARROWS)
     word = Setting(4, low=0, high=N - 1, whole=True)
     head = Setting(0, low=0, high=2, whole=True)
 
-    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
-    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
     controls = Setting(["rule"], options=CONTROLS, shape=(len(CONTROLS),), read_only=True)
 
     def __init__(self, controls=("rule",), **traits):

@@ -2,19 +2,17 @@
 
 import math
 
-import traitlets
-
 from hydra_lib import sentence
-from hydra_lib.widgets._base import Setting, Text, Widget
+from hydra_lib.widgets._base import Setting, Text
 from hydra_lib.widgets._bundle import bundle
+from hydra_lib.widgets._sentence import N, OfTheSentence
 
 __all__ = ["TilesWidget"]
 
-N = len(sentence.WORDS)
 SCORES = (sentence.QUERIES @ sentence.KEYS.mT / math.sqrt(2)).tolist()
 
 
-class TilesWidget(Widget):
+class TilesWidget(OfTheSentence):
     """Causal attention of the book's sentence, a tile of scores at a time.
 
     Each row keeps its maximum m, its sum l and its mixture; no tile is kept. ``block`` is the side
@@ -28,6 +26,4 @@ class TilesWidget(Widget):
     block = Setting(2, low=1, high=N, whole=True)
     step = Setting(3, low=0, high=N * (N + 1) // 2, whole=True)
 
-    words = traitlets.List(list(sentence.WORDS), read_only=True).tag(sync=True)
-    values = Setting(sentence.VALUES.tolist(), low=0, high=1, shape=(N, 3), read_only=True)
     scores = Setting(SCORES, low=-100, high=100, shape=(N, N), read_only=True)
