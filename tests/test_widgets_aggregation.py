@@ -44,7 +44,7 @@ MATRIX = (
         (lambda: AggregationWidget([[1], [2, 3]]), MATRIX + "[[1], [2, 3]]"),
         (lambda: AggregationWidget("bogus"), MATRIX + "'bogus'"),
         (lambda: AggregationWidget([[float("nan")]]), MATRIX + "[[nan]]"),
-        (lambda: AggregationWidget([[1]] * 17), MATRIX + "[[1], [1], [1], [1], [1], [1], ...]"),
+        (lambda: AggregationWidget([[1]] * 17), MATRIX + f"{[[1]] * 17}"[:79] + "…"),
         (lambda: AggregationWidget([[1000001]]), MATRIX + "[[1000001]]"),
         (lambda: setattr(AggregationWidget(EVEN), "values", "bogus"), MATRIX + "'bogus'"),
         (lambda: AggregationWidget(EVEN, row=5), "row must lie in 0 … 4, got 5"),

@@ -30,7 +30,7 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-words hydra-dealt" },
       ...placed(1, paints), ...placed(2, words.map((word) => el("span", {}, word))),
       el("span", { class: "hydra-label" }, "scores of the query with these keys"), ...shares, ...placed("1 / 3", cuts)),
-    el("span", { class: "hydra-label" }, "what each rank finds"), ranks,
+    el("span", { class: "hydra-label" }, "what each rank finds: its mixture, the largest score m, and the sum l"), ranks,
     el("span", { class: "hydra-label" }, "merged: each rank's mixture, in proportion to its part of the sum"), bar,
     outcome, summary,
   );
@@ -49,7 +49,7 @@ function render({ model, el: root }) {
     const parts = found.map(({ m, l }) => (l > 0 ? (Math.exp(m - whole.m) * l) / whole.l : 0));
     ranks.replaceChildren(...found.map((one, r) => {
       const box = el("div", {}, el("strong", {}, String(r)), paintOf(one),
-        el("span", {}, `m ${tenths(one.m)}`), el("span", {}, `l ${one.l.toFixed(2)}`));
+        el("span", {}, el("small", {}, "m "), tenths(one.m)), el("span", {}, el("small", {}, "l "), one.l.toFixed(2)));
       box.style.gridColumn = `span ${slices[r].length}`;
       return box;
     }));
