@@ -183,6 +183,10 @@ def adds_its_rank(mesh, x):
     return x.tolist()
 
 
+def doubles(mesh, x):
+    return (2 * x).tolist()
+
+
 def draws(mesh, generator):
     return torch.rand(1, generator=generator).item()
 

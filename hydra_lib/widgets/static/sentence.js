@@ -52,7 +52,7 @@ export function between(from, to, share) {
 const WHOLE = 34; // pixels, of a disc's 40
 
 /** Where the arcs of a row enter their output, in pixels from its middle, and how wide their paint and its edge are:
- * side by side, in the order of the words, so that weights that sum to 1 fill the disc, or one head's `share` of it.
+ * side by side, in the order of the words, so that weights that sum to 1 fill the disc, or one head's share of it.
  * @param {number[]} row weights
  * @param {number} head of so many `heads`, which stand side by side, too */
 export function ribbons(row, head = 0, heads = 1) {

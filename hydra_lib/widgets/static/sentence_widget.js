@@ -38,7 +38,7 @@ function render({ model, el: root }) {
   let lit = null;
   const point = (word, key) => {
     if (pointed === word && lit === key) return;
-    if ((mixing ?? arrows)?.dropped() && (key !== null || (word !== null && word !== pointed))) return;
+    if ([mixing, arrows].some((part) => part?.dropped()) && (key !== null || (word !== null && word !== pointed))) return;
     [pointed, lit] = [word, key];
     draw();
   };
