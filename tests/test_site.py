@@ -255,7 +255,7 @@ def test_folded_code_and_provenance_stand_below_their_figure(open_page, site):
 def test_a_link_shows_the_controls_of_a_widget_higher_than_the_window(open_page, site):
     opened = open_page(site["http"] + "book/04_scaling.html", width=360)
     opened.get_by_role("link", name="keys around 3").click()
-    slider = opened.get_by_role("slider", name="Mean μ_k")
+    slider = opened.get_by_role("slider", name="Mean μk")
     expect(slider).to_have_value("3")
     expect(slider).to_be_in_viewport()
 

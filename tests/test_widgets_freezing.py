@@ -125,7 +125,7 @@ def test_what_is_drawn_is_what_is_said(widget_page, width):
     for n, point in ((2, points[0]), (64 * 2**0.5, points[40]), (4096, points[80])):
         x, y = map(float, point.split(","))
         assert (x, y) == pytest.approx((x_of(2 * math.log(n)), y_of(n)), abs=0.06)
-    labels = [("d_k = 2 ln n", x_of(2 * math.log(4096)) + 6, y_of(4096) + 4)]
+    labels = [("dₖ = 2 ln n", x_of(2 * math.log(4096)) + 6, y_of(4096) + 4)]
     labels += [(str(d_k), x_of(d_k), FOOT + 15) for d_k in WIDTHS[::2]]
     labels += [(str(n), LEFT - 6, y_of(n) + 4) for n in LENGTHS[::3]]
     labels += [("width dₖ →", LEFT + 36 * 4.5, FOOT + 32), ("n ↑", 2, 18)]

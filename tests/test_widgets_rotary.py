@@ -190,6 +190,56 @@ def test_each_slider_changes_its_own(widget_page):
     assert [one.input_value() for one in sliders] == ["180", "1", "6", "1"]
 
 
+@pytest.mark.parametrize(
+    ("angle", "position", "rate", "expected"),
+    [
+        (90, 1, 30, 90),
+        (90, 2, 30, 45),
+        (-90, 3, 80, 90),  # from 240° on to 270°
+        (10, 5, 70, 74),  # from 350° over a full turn
+        (350, 5, 74, 70),  # and back over it
+        (100, 7, 0, 14.3),  # to the tenth
+    ],
+)
+def test_rate_by_hand(angle, position, rate, expected):
+    assert json.loads(in_javascript("rotary.js", "m.rateFor(...c)", [[angle, position, rate]])) == [
+        expected
+    ]
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_dial_is_turned_by_its_dot(widget_page, width):
+    page = widget_page(RotaryWidget(rates=[60, 20]), width=width)
+    for at, angle, rates in ((3, 90, (30, 20)), (7 + 2, 120, (30, 60)), (1, 200, (180, 60))):
+        dial = page.locator(".hydra-dial").nth(at)
+        dial.scroll_into_view_if_needed()
+        box = dial.bounding_box()
+        x, y, reach = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, box["width"] / 3
+        from_hand = complex(
+            *(float(dial.locator(".hydra-key").get_attribute(c)) for c in ("x2", "y2"))
+        )
+        page.mouse.move(x + reach * from_hand.real / 5, y + reach * from_hand.imag / 5)
+        page.mouse.down()
+        to = reach * cmath.exp(-1j * math.radians(angle))  # up is less on a screen
+        page.mouse.move(x + to.real, y + to.imag)
+        page.mouse.up()
+        expect(page.locator(".hydra-controls output").nth(0)).to_have_text(f"{rates[0]}°")
+        expect(page.locator(".hydra-controls output").nth(1)).to_have_text(f"{rates[1]}°")
+        expect_row(page, TIRED, rates=rates)  # to turn a dial is not to choose its word
+
+
+@browser
+def test_no_hand_turns_what_stands_at_position_0(widget_page):
+    page = widget_page(RotaryWidget())
+    hands = page.locator(".hydra-dial .hydra-handle")
+    radii = "(all) => all.map((one) => Number(one.getAttribute('r')))"
+    assert hands.evaluate_all(radii) == 2 * [0, *[3.5] * 6]
+    page.get_by_role("slider", name="Text begins at").focus()
+    press(page, "ArrowRight")
+    expect(hands.first).to_have_attribute("r", "3.5")
+
+
 PAINT = "(all) => all.map((one) => one.style.getPropertyValue('--paint'))"
 
 

@@ -400,6 +400,22 @@ def test_slider_by_keyboard_and_pointer(widget_page):
 
 
 @browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_dot_is_dragged_along_its_curve(widget_page, width):
+    page = widget_page(TemperatureWidget(SCORES), width=width)
+    for name, position in (("U", 150), ("F", 90), ("S", 200), ("C", 31), ("U", -20), ("C", 300)):
+        figure = page.locator("figure", has=page.locator(f"output[data-quantity={name}]"))
+        figure.scroll_into_view_if_needed()
+        box, dot = (figure.locator(one).bounding_box() for one in ("svg", ".hydra-dot"))
+        page.mouse.move(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
+        page.mouse.down()
+        share = across(name, position) / CHARTS[name][0]
+        page.mouse.move(box["x"] + share * box["width"], box["y"] + 10)
+        page.mouse.up()
+        expect_setting(page, tau_at(min(240, max(0, position))))
+
+
+@browser
 def test_field_takes_a_typed_value(widget_page):
     page = widget_page(TemperatureWidget(SCORES))
     field = page.get_by_label("or type τ")

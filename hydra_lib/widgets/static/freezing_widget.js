@@ -40,7 +40,7 @@ function render({ model, el: root }) {
   const picture = svg("svg", { viewBox: `0 0 ${pictureWidth} ${pictureHeight}`, "aria-hidden": "true" },
     svg("g", { class: "hydra-fields" }, ...fields),
     svg("polyline", { class: "hydra-line", points: frozen }),
-    text(xOf(2 * Math.log(lengths.at(-1))) + 6, yOf(lengths.at(-1)) + 4, "d_k = 2 ln n", "start"),
+    text(xOf(2 * Math.log(lengths.at(-1))) + 6, yOf(lengths.at(-1)) + 4, "dₖ = 2 ln n", "start"),
     ...widths.filter((_, i) => i % 2 === 0).map((d) => text(xOf(d), foot + 15, d, "middle")),
     ...lengths.filter((_, i) => i % 3 === 0).map((n) => text(FIELDS_LEFT - 6, yOf(n) + 4, n, "end")),
     text((FIELDS_LEFT + right) / 2, foot + 32, "width dₖ →", "middle"), text(2, 18, "n ↑", "start"),

@@ -15,7 +15,7 @@ export function way(x, arrows) {
 }
 
 /** A plane with an arrow for each feature, which a hand turns, and with the words that these arrows make. `turn` is
- * told the number of a feature and where its arrow is to point, `pick` the number alone. */
+ * told the number of a feature and where its arrow is to point, `pick` the number alone; `caption` is a list of nodes. */
 export function featurePlane({ caption, features, words, values, turn, pick }) {
   const picture = svg("svg", { viewBox: `${-REACH} ${-REACH} ${2 * REACH} ${2 * REACH}`, class: "hydra-plane", "aria-hidden": "true" });
   const turned = features.map((feature, f) => {
@@ -94,5 +94,5 @@ export function featurePlane({ caption, features, words, values, turn, pick }) {
     turned.forEach(({ name }, f) => f !== chosen && place(name, tips[f]));
     names.forEach((name, j) => j !== first[shown] && place(name, places[j]));
   }
-  return { root: el("div", {}, el("p", { class: "hydra-note" }, caption), picture), draw };
+  return { root: el("div", {}, el("p", { class: "hydra-note" }, ...caption), picture), draw };
 }

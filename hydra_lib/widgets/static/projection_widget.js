@@ -6,7 +6,7 @@ import { rowDrawing } from "./trace_drawing.js";
 import { brief, choice, columnHeads, el, follow, heat, pills, roving, say, slider, table, tidy, update } from "./ui.js";
 
 const MATRICES = ["w_q", "w_k"];
-const CAPTIONS = ["W_Q: what features (□) and words (●) ask for", "W_K: what they are found by; thick: the query"];
+const CAPTIONS = [["Q", ": what features (□) and words (●) ask for"], ["K", ": what they are found by; thick: the query"]];
 const AMOUNTS = [0, 0.5, 1]; // of a feature, by a press
 
 function render({ model, el: root }) {
@@ -44,8 +44,8 @@ function render({ model, el: root }) {
   grid.rows.forEach((tr, j) => tr.addEventListener("pointerenter", () => point(j)));
   grid.root.addEventListener("pointerleave", ({ pointerType }) => pointerType !== "touch" && point(null));
 
-  const planes = CAPTIONS.map((caption, at) => featurePlane({
-    caption, features, words, values, turn: turn(MATRICES[at]), pick: pick(MATRICES[at]),
+  const planes = CAPTIONS.map(([below, means], at) => featurePlane({
+    caption: ["W", el("sub", {}, below), means], features, words, values, turn: turn(MATRICES[at]), pick: pick(MATRICES[at]),
   }));
   // A phone has room for one of the planes at a time.
   const matrix = pills("Turn", MATRICES.map((trait, at) => [trait, ["queries", "keys"][at]]), (trait) => pick(trait)(chosen[1]));

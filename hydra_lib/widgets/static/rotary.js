@@ -10,3 +10,11 @@ export const turned = (position, rates) => rates.flatMap((rate) => {
   const angle = (position * rate * Math.PI) / 180;
   return [LENGTH * Math.cos(angle), LENGTH * Math.sin(angle)];
 });
+
+/** The rate near `rate` at which the arrow of a position, not 0, points to `angle`, in degrees and to the tenth. Of full
+ * turns as many are kept as bring the arrow there by the shorter way. */
+export function rateFor(angle, position, rate) {
+  const ahead = (angle - position * rate) % 360;
+  const shorter = ahead - 360 * Math.round(ahead / 360);
+  return Math.round(10 * (rate + shorter / position)) / 10;
+}

@@ -1,11 +1,12 @@
 import { trace } from "./attention.js";
 import { withinLimits } from "./limits.js";
-import { LENGTH, turned } from "./rotary.js";
+import { LENGTH, rateFor, turned } from "./rotary.js";
 import { dot } from "./sentence.js";
 import { rowDrawing } from "./trace_drawing.js";
-import { brief, css, el, follow, line, listed, put, say, slider, svg, text, update, weight } from "./ui.js";
+import { brief, css, el, follow, grab, line, listed, put, say, slider, svg, text, update, weight } from "./ui.js";
 
 const DIAL = 6; // how far a dial reaches to each side, in the units of its arrows
+const HAND = 3.5; // radius of what takes the dot
 const FURTHEST = 24; // words back, in the picture of scores
 const STEP = 6; // between two numbers below it
 const PICTURE = { width: 340, height: 200, left: 30, right: 12, top: 10, foot: 40 };
@@ -18,15 +19,18 @@ function render({ model, el: root }) {
   const causal = words.map((_, i) => words.map((_, j) => j <= i));
   const choose = (word) => word !== model.get("word") && update(model, { word });
 
-  const rates = PAIRS.map((pair, p) => slider(`${pair} turns`, limits.rates, (rate) =>
-    update(model, { rates: model.get("rates").map((old, at) => (at === p ? rate : old)) })));
+  const turn = (p, rate) => update(model, { rates: model.get("rates").map((old, at) => (at === p ? rate : old)) });
+  const rates = PAIRS.map((pair, p) => slider(`${pair} turns`, limits.rates, (rate) => turn(p, rate)));
   const back = slider("Looks back", limits.back, (words) => update(model, { back: words }));
   const start = slider("Text begins at", limits.start, (position) => update(model, { start: position }));
 
   const drawing = rowDrawing(words, values, choose);
   const positions = words.map(() => el("span", { class: "hydra-score", "aria-hidden": "true" }));
   const label = (words) => el("span", { class: "hydra-label", "aria-hidden": "true" }, words);
-  const dials = PAIRS.map(() => words.map((_, j) => dial(css(values[j]), () => choose(j))));
+  const dials = PAIRS.map((_, p) => words.map((_, j) => dial(css(values[j]), () => choose(j), (angle) => {
+    const rate = rateFor(angle, model.get("start") + j, model.get("rates")[p]);
+    turn(p, Math.min(limits.rates.max, Math.max(limits.rates.min, rate)));
+  })));
   drawing.root.append(...dials.flatMap((row, p) => [
     label(`${PAIRS[p].toLowerCase()} (wide: the query; thin: a key)`), ...row.map((one) => one.root)]), label("position"), ...positions);
 
@@ -55,22 +59,22 @@ function render({ model, el: root }) {
       el("figcaption", { class: "hydra-note" }, "scaled score of a key, by how far back it stands; filled: the words there are"), picture)));
 
   return follow(model, ["rates", "back", "start", "word"], () => {
-    const [turn, set, first, word] = ["rates", "back", "start", "word"].map((name) => model.get(name));
-    rates.forEach((control, p) => control.set(turn[p], `${Math.round(10 * turn[p]) / 10}°`));
+    const [turns, set, first, word] = ["rates", "back", "start", "word"].map((name) => model.get(name));
+    rates.forEach((control, p) => control.set(turns[p], `${Math.round(10 * turns[p]) / 10}°`));
     back.set(set);
     start.set(first);
-    const queries = words.map((_, i) => turned(first + i - set, turn));
-    const keys = words.map((_, j) => turned(first + j, turn));
+    const queries = words.map((_, i) => turned(first + i - set, turns));
+    const keys = words.map((_, j) => turned(first + j, turns));
     const steps = trace(queries, keys, values, causal, Math.sqrt(2 * PAIRS.length));
     drawing.draw(word, null, 5, steps);
     const weights = steps.weights[word].slice(0, word + 1);
     words.forEach((name, j) => drawing.buttons[j].setAttribute("aria-label",
       `${name}, position ${first + j}, ${j > word ? "later" : `gets ${written(weights[j])}`}`));
     dials.forEach((row, p) => row.forEach((one, j) => one.draw(
-      keys[j].slice(2 * p, 2 * p + 2), j > word ? null : queries[word].slice(2 * p, 2 * p + 2), j === word)));
+      keys[j].slice(2 * p, 2 * p + 2), j > word ? null : queries[word].slice(2 * p, 2 * p + 2), j === word, first + j > 0)));
     positions.forEach((item, j) => say(item, String(first + j)));
 
-    const score = (distance) => dot(turned(-set, turn), turned(-distance, turn)) / Math.sqrt(2 * PAIRS.length);
+    const score = (distance) => dot(turned(-set, turns), turned(-distance, turns)) / Math.sqrt(2 * PAIRS.length);
     const fine = Array.from({ length: 20 * FURTHEST + 1 }, (_, i) => i / 20);
     put(curve, { points: fine.map((distance) => `${xOf(distance).toFixed(1)},${yOf(score(distance)).toFixed(1)}`).join(" ") });
     put(aim, { x1: xOf(set), x2: xOf(set) });
@@ -104,18 +108,27 @@ function told(words, weights, aimed) {
 
 const written = (p) => (p % 1 ? weight(p) : brief(p));
 
-/** A circle with the arrow of a key and, wide and behind it, that of the query. */
-function dial(paint, press) {
+/** A circle with the arrow of a key and, wide and behind it, that of the query. By its dot a hand turns the key:
+ * `turn` is told the angle, in degrees. */
+function dial(paint, press, turn) {
   const query = line(0, 0, 0, 0, "hydra-ask");
   const key = line(0, 0, 0, 0, "hydra-key");
+  const handle = svg("circle", { class: "hydra-handle" });
   const tip = svg("circle", { r: 1.3, class: "hydra-keys", style: `--paint:${paint}` });
-  const root = svg("svg", { viewBox: `${-DIAL - 1} ${-DIAL - 1} ${2 * DIAL + 2} ${2 * DIAL + 2}`, class: "hydra-dial", "aria-hidden": "true", onclick: press },
-    svg("circle", { r: DIAL, class: "hydra-rim" }), query, key, tip);
+  const root = svg("svg", { viewBox: `${-DIAL - 1} ${-DIAL - 1} ${2 * DIAL + 2} ${2 * DIAL + 2}`, class: "hydra-dial", "aria-hidden": "true",
+    onpointerdown: () => { held = false; }, onclick: () => held || press() },
+    svg("circle", { r: DIAL, class: "hydra-rim" }), query, key, tip, handle);
+  let held = false; // and turned: that is no press
+  grab(handle, root, (x, y) => {
+    held = true;
+    turn((Math.atan2(1 - 2 * y, 2 * x - 1) * 180) / Math.PI);
+  });
   return {
     root,
-    draw([x, y], asked, own) {
+    draw([x, y], asked, own, turns) {
       put(key, { x2: x.toFixed(3), y2: (-y).toFixed(3) });
-      put(tip, { cx: x.toFixed(3), cy: (-y).toFixed(3) });
+      for (const one of [tip, handle]) put(one, { cx: x.toFixed(3), cy: (-y).toFixed(3) });
+      put(handle, { r: turns ? HAND : 0 }); // the arrow at position 0 stays at any rate
       const [a, b] = asked ?? [0, 0];
       put(query, { x2: a.toFixed(3), y2: (-b).toFixed(3) });
       root.classList.toggle("hydra-unasked", !asked);

@@ -16,7 +16,7 @@ function render({ model, el: root }) {
   const size = slider("Width dₖ", { min: 0, max: sizes.length - 1 }, (power) =>
     update(model, { d_k: sizes[power] }));
   const sigma = slider("Std deviation σ", { ...limits.sigma, step: STEP }, (value) => update(model, { sigma: value }));
-  const means = ["q", "k"].map((name) => slider(`Mean μ_${name}`, { ...limits[`mu_${name}`], step: STEP }, (value) =>
+  const means = ["q", "k"].map((name) => slider(["Mean μ", el("sub", {}, name)], { ...limits[`mu_${name}`], step: STEP }, (value) =>
     update(model, { [`mu_${name}`]: value })));
   const again = el("button", {
     type: "button", onclick: () => update(model, { seed: (model.get("seed") + 1) % 2 ** 32 }),
@@ -38,7 +38,7 @@ function render({ model, el: root }) {
       el("div", { class: "hydra-buttons" }, again)),
     el("div", { class: "hydra-panels" },
       el("div", { class: "hydra-wide" }, ...lanes.map((one) => one.root), axis(),
-        el("p", { class: "hydra-note hydra-apart" }, "The curves are normal, with the predicted mean and variance."), summary),
+        el("p", { class: "hydra-note hydra-apart" }, "The curves are normal, with the predicted mean and variance. Each picture is as high as its own peak."), summary),
       el("div", {}, row.root, compared.root)),
   );
 

@@ -1,7 +1,7 @@
 import { boltzmann, meltingPoints, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { levels } from "./levels.js";
 import { withinLimits } from "./limits.js";
-import { brief, choice, el, field, follow, line, listed, number, optionOf, say, slider, svg, ungrouped, update } from "./ui.js";
+import { brief, choice, el, field, follow, grab, line, listed, number, optionOf, put, say, slider, svg, ungrouped, update } from "./ui.js";
 
 const EXAMPLES = {
   "A tie of two": [2, 2, 0, -1, -2],
@@ -45,7 +45,7 @@ function render({ model, el: root }) {
   });
 
   const states = el("div", { class: "hydra-ladder" });
-  const charts = model.get("curves") ? Object.keys(QUANTITIES).map(chart) : [];
+  const charts = model.get("curves") ? Object.keys(QUANTITIES).map((quantity) => chart(quantity, set)) : [];
   const melts = el("p", { class: "hydra-note hydra-held" });
   const summary = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:4", role: "status" });
   root.classList.add("hydra");
@@ -95,17 +95,19 @@ function phase(tau) {
   return `At τ = ${number(tau)}:`;
 }
 
-/** One quantity over the whole temperature axis, with a mark at the current τ. */
-function chart(quantity) {
+/** One quantity over the whole temperature axis, with a mark at the current τ; `set` is told where it is dragged to. */
+function chart(quantity, set) {
   const { name, width, height } = QUANTITIES[quantity];
   const x = (position) => width * (MARGIN + (position / STEPS) * (1 - 2 * MARGIN));
   let y;
   const path = svg("polyline", { class: "hydra-line" });
   const dot = svg("circle", { r: 4.5, class: "hydra-dot" });
+  const handle = svg("circle", { r: 22, class: "hydra-along" });
   const rule = svg("line", { y1: 0, y2: height, class: "hydra-path" });
   const value = el("output", { "data-quantity": quantity, "aria-live": "off" });
   const peaks = svg("g");
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, peaks, path, rule, dot);
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, peaks, path, rule, dot, handle);
+  grab(handle, picture, (across) => set(temperatureAt(Math.round((STEPS * (across - MARGIN)) / (1 - 2 * MARGIN)))));
   const root = el("figure", { class: width > 240 && "hydra-break" }, el("figcaption", {}, name, value), picture,
     el("div", { class: "hydra-axis", "aria-hidden": "true" },
       ...["0", "0.1", "τ = 1", "10", "∞"].map((t) => el("span", {}, t))));
@@ -126,10 +128,8 @@ function chart(quantity) {
   };
   const move = (tau, now) => {
     const at = x(positionOf(tau));
-    rule.setAttribute("x1", at);
-    rule.setAttribute("x2", at);
-    dot.setAttribute("cx", at);
-    dot.setAttribute("cy", Math.min(height - 4, y(now[quantity])));
+    put(rule, { x1: at, x2: at });
+    for (const one of [dot, handle]) put(one, { cx: at, cy: Math.min(height - 4, y(now[quantity])) });
     say(value, number(now[quantity]));
   };
   const mark = (taus) => peaks.replaceChildren(...taus.map((tau) =>

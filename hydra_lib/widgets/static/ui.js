@@ -52,7 +52,7 @@ export const tidy = (x) => Math.round(x * 1e9) / 1e9 + 0;
 export const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
 
 const FINE = 60; // steps of a slider from which on a phone gives it a line of its own
-/** A labelled native range input. JupyterLab takes the arrow keys unless the input says no. */
+/** A labelled native range input; the label is a text or nodes. JupyterLab takes the arrow keys unless the input says no. */
 export function slider(label, { min, max, step = 1 }, onInput) {
   let before;
   const input = el("input", {
@@ -68,7 +68,7 @@ export function slider(label, { min, max, step = 1 }, onInput) {
   });
   const output = el("output", { "aria-live": "off" }); // a slider says its value itself
   const fine = (max - min) / step > FINE ? " hydra-fine" : "";
-  const root = el("label", { class: `hydra-control${fine}` }, el("span", {}, label), input, output);
+  const root = el("label", { class: `hydra-control${fine}` }, el("span", {}, ...[label].flat()), input, output);
   const set = (value, text = number(value)) => {
     input.value = value;
     input.setAttribute("aria-valuetext", text);
