@@ -940,6 +940,24 @@ def test_another_document(widget_page, library):
 
 
 @browser
+def test_back_to_the_first_document(widget_page, library):
+    page = widget_page(HeadViewerWidget(text=TEXT, layer=1, head=2, position=4, seed=7))
+    back = page.get_by_role("button", name="the first", exact=True)
+    another = page.get_by_role("button", name="another document")
+    expect(back).to_have_attribute("aria-disabled", "true")
+    another.click()
+    expect(back).to_have_attribute("aria-disabled", "false")
+    second = page.get_by_label("Type your own").input_value()
+    assert second != TEXT
+    back.click()
+    expect_view(page, library, TEXT, 1, 2, 4)
+    expect(back).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    another.click()  # as after the first time: its seed is back, too
+    expect(page.get_by_label("Type your own")).to_have_value(second)
+
+
+@browser
 def test_links(widget_page, library):
     settings = ("text=%5Eab(c)b", "layer=0", "head=4", "position=5", "off=4")
     asked = "#" + "&".join(f"head_viewer.{setting}" for setting in settings)

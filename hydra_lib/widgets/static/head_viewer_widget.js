@@ -7,7 +7,7 @@ import {
 import { withinLimits } from "./limits.js";
 import { annotate, chance, examine, opening, randomDocument, SYMBOLS } from "./toy_language.js";
 import { forward, predict, readModel } from "./toy_model.js";
-import { checkbox, columnHeads, el, field, follow, heat, say, table, update } from "./ui.js";
+import { checkbox, columnHeads, el, enable, field, follow, heat, say, table, update } from "./ui.js";
 
 const ASKED = { induction: "a word seen before", bracket: "a closing bracket", entity: "a star" };
 const ON = -1; // no head is off
@@ -63,6 +63,10 @@ function render({ model, el: root }) {
       show(text, opening(text), { seed });
     },
   }, "another document");
+  const given = Object.fromEntries(["text", "position", "seed"].map((name) => [name, model.get(name)]));
+  const first = el("button", {
+    type: "button", onclick: () => model.get("text") !== given.text && show(given.text, given.position, { seed: given.seed }),
+  }, "the first");
   const told = el("p", { class: "hydra-told", role: "status" });
   const map = attentionMap({ choose, point });
   const own = () => model.get("layer") * heads + model.get("head");
@@ -76,7 +80,7 @@ function render({ model, el: root }) {
       el("div", { class: "hydra-wide" }, guesses.root, roles.root)));
   root.classList.add("hydra", "hydra-learned");
   root.append(
-    el("div", { class: "hydra-questions" }, asked.root, el("div", { class: "hydra-buttons" }, another)),
+    el("div", { class: "hydra-questions" }, asked.root, el("div", { class: "hydra-buttons" }, another, first)),
     strip.root,
     told, off.root,
     picker.root, tally,
@@ -126,6 +130,7 @@ function render({ model, el: root }) {
     picker.draw(scores, run.weights, T, position, note.answers, layer, head, gone, guessed);
     roles.root.classList.toggle("hydra-away", game.draw(layer, head, guessed, notes.some(({ job }) => job !== "none")));
     asked.draw(notes, note.job);
+    enable(first, text !== given.text);
     const prior = priorLooks(run, layer, row, position, gone);
     strip.draw(row, position, note.answers, prior, hovered === undefined, gone === own());
     off.input.checked = gone === own();
