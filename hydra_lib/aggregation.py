@@ -25,7 +25,7 @@ __all__ = [
 def running_sum(length: int) -> Float[torch.Tensor, "T T"]:
     """Weights of the cumulative sum: ones on and below the diagonal.
 
-    ``w[i, j] = 1 if j ≤ i else 0``, for T = ``length`` positions.
+    ``w[i, j] = 1 if j ≤ i else 0``, for T = ``length`` positions, in torch's default dtype.
 
     Raises ValueError when ``length`` is not a positive integer, or T² above 2³¹. Cost: T² numbers;
     the product with (T, d) values takes T²·d multiplications where ``cumsum`` takes T·d additions.
@@ -41,7 +41,8 @@ def running_sum(length: int) -> Float[torch.Tensor, "T T"]:
 def running_mean(length: int) -> Float[torch.Tensor, "T T"]:
     """Weights of the mean of everything so far: :func:`running_sum`, each row divided by its sum.
 
-    ``w[i, j] = 1 / (i + 1) if j ≤ i else 0``, for T = ``length`` positions counted from 0.
+    ``w[i, j] = 1 / (i + 1) if j ≤ i else 0``, for T = ``length`` positions counted from 0,
+    in torch's default dtype.
 
     Raises ValueError when ``length`` is not a positive integer, or T² above 2³¹. Cost: T² numbers.
 
@@ -55,7 +56,8 @@ def running_mean(length: int) -> Float[torch.Tensor, "T T"]:
 def window_mean(length: int, width: int) -> Float[torch.Tensor, "T T"]:
     """Weights of the mean over the last ``width`` positions, fewer at the start.
 
-    ``w[i, j] = 1 / min(width, i + 1) if i − width < j ≤ i else 0``, for T = ``length`` positions.
+    ``w[i, j] = 1 / min(width, i + 1) if i − width < j ≤ i else 0``, for T = ``length`` positions,
+    in torch's default dtype.
 
     Raises ValueError when either number is not a positive integer, or T² above 2³¹. Cost: T²
     numbers.
@@ -72,8 +74,8 @@ def window_mean(length: int, width: int) -> Float[torch.Tensor, "T T"]:
 def decay(length: int, rate: float | int) -> Float[torch.Tensor, "T T"]:
     """Weights that shrink by the factor ``rate`` with every step back, each row summing to 1.
 
-    ``w[i, j] = rate^(i − j) / Σ_k rate^(i − k)`` over j, k ≤ i. Rate 1 is the running mean; rate 0
-    keeps only the newest value.
+    ``w[i, j] = rate^(i − j) / Σ_k rate^(i − k)`` over j, k ≤ i, in torch's default
+    dtype. Rate 1 is the running mean; rate 0 keeps only the newest value.
 
     Raises TypeError for a rate that is no number, ValueError unless 0 ≤ rate ≤ 1, ``length`` is a
     positive integer and T² at most 2³¹. Cost: T² numbers.

@@ -52,19 +52,22 @@ def scaled_dot_product_attention(
     ``out = softmax(q kᵀ / τ) v``, the softmax over the keys.
 
     ``q`` is (…, Tq, d_k), ``k`` is (…, Tk, d_k), ``v`` is (…, Tk, d_v); leading axes broadcast.
-    ``mask`` is boolean, True = may attend, and broadcasts to (…, Tq, Tk); ``causal`` forbids every
-    key that stands after its query, and needs Tq = Tk; both together mean both. A query with no key
-    to attend to gets zeros. ``temperature`` is a number τ, √d_k unless given; τ = 0 looks up the
-    best key (ties share), τ = ∞ takes the plain mean. Same dtype and device come back; 16-bit types
-    are computed in float32 and rounded once. What ``v`` holds is not looked at: a NaN or ±∞ there
-    makes its column NaN for each query that gives it no weight, too, since 0 · ∞ is NaN.
+    ``mask`` is boolean, True = may attend, and broadcasts to (…, Tq, Tk), with the leading axes of
+    ``q`` and ``k``; ``causal`` forbids every key that stands after its query, and needs Tq = Tk;
+    both together mean both. A query with no key to attend to gets zeros. ``temperature`` is a
+    number τ, √d_k unless given; τ = 0 looks up the best key (ties share), τ = ∞ takes the plain
+    mean. Same dtype and device come back; 16-bit types are computed in float32 and rounded once.
+    What ``v`` holds is not looked at: a NaN or ±∞ there makes its column NaN for each query that
+    gives it no weight, too, since 0 · ∞ is NaN.
 
     Raises TypeError for q, k, v that are not tensors of one floating dtype, a mask that is not
     boolean, a ``causal`` that is neither True nor False or a temperature that is not a number;
     ValueError for other shapes, an axis of length 0, more than one device or none (meta), a mask
     that does not broadcast, τ < 0 or NaN, and scores that are NaN or overflow. Error: with A_i
-    the row's largest ``Σ_c |q_ic k_jc| / τ``, within ``4 ε (1 + A_i) Σ_j P_ij |v_j|``, for ε that
-    of the dtype the sums are taken in; in 16 bits at most twice that of torch's own function.
+    the row's largest ``Σ_c |q_ic k_jc| / τ`` and ε that of the dtype the sums are taken in, within
+    ``2 (Tk + d_k + 4) ε (1 + A_i) Σ_j P_ij |v_j|`` to first order; with few keys, wherever it was
+    tried, with 4 in place of ``2 (Tk + d_k + 4)``. In 16 bits at most twice that of torch's own
+    function.
     Cost for each batch entry: 2·Tq·Tk·(d_k + d_v) FLOPs and one exponential a score; at once it
     holds 6.25·Tq·Tk numbers, 7.25 with a mask or ``causal``, and up to 8 for autograd. Source:
     Vaswani et al. (2017), *Attention Is All You Need*, section 3.2.1.
@@ -137,7 +140,8 @@ def trace(
 
     The scores are divided by τ before the softmax, which then runs at temperature 1: the same
     function, so the outputs agree to rounding. Arguments, errors and cost are the same too, but for
-    a ValueError where a step cannot be written down: τ = 0, or scores / τ beyond the dtype.
+    a ValueError where a step cannot be written down: τ = 0, or scores, with or without / τ, beyond
+    the dtype. It holds one more matrix of Tq·Tk numbers at once, and keeps those that it returns.
 
     >>> trace(torch.ones(2, 3), torch.ones(5, 3), torch.ones(5, 7))
     scores   (2, 5)

@@ -128,6 +128,7 @@ def gradients_from_weights(
     )
 
 
+@torch.no_grad()
 def multi_head_backward(
     layer: MultiHeadAttention,
     query: Float[torch.Tensor, "*batch Tq d_model"],

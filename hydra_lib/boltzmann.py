@@ -227,7 +227,7 @@ def _check_tau(tau: object, s: torch.Tensor) -> torch.Tensor:
         tau = torch.tensor(float(_checks.number("tau", tau)), dtype=torch.float64, device="cpu")
     if (tau.isnan() | (tau < 0)).any():  # before it is rounded: −1e-50 is −0 in float32
         raise ValueError(f"tau must lie in [0, ∞], got {tau.min().item()}")
-    return tau.to(s)
+    return tau.to(s) + 0.0  # −0 becomes 0
 
 
 def _reduced(s: torch.Tensor, tau: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -93,8 +93,9 @@ def apply_mask(
 ) -> Float[torch.Tensor, "*shape"]:
     """Replace every forbidden score by −∞.
 
-    ``scores`` is (…, Tq, Tk), in any floating dtype; ``mask`` is boolean, True = may attend, and
-    broadcasts to the shape of the scores. The result has the scores' shape, dtype and device.
+    ``scores`` is (…, Tq, Tk), in any floating dtype of 16 bits or more; ``mask`` is boolean, True =
+    may attend, and broadcasts to the shape of the scores. The result has the scores' shape, dtype
+    and device.
 
     Raises TypeError when either is no tensor, the mask is not boolean (0/1 and −∞/0 masks mean
     opposite things in different libraries, so neither is guessed) or the scores are not floating;

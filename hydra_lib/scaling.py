@@ -94,8 +94,9 @@ def sample_scores(
     independent of each other. Within a row the query is shared, as it is in attention; with one
     key a row all scores are independent. Symbols and errors as :func:`dot_product_moments`, and
     ValueError for ``rows`` or ``keys`` that are not positive integers or make more than 2³¹ numbers
-    with d_k, TypeError for what is not a torch.Generator. The result has torch's
-    default dtype and the generator's device. Cost: rows·keys·d_k random numbers, all held at once.
+    with d_k, and for scores that overflow; TypeError for what is not a torch.Generator. The result
+    has torch's default dtype and the generator's device. Cost: rows·keys·d_k random numbers, all
+    held at once.
 
     >>> sample_scores(2, 3, 64, generator=torch.Generator().manual_seed(0)).shape
     torch.Size([2, 3])
@@ -109,7 +110,10 @@ def sample_scores(
     device = generator.device
     q = mu_q + sigma_q * torch.randn(rows, d_k, 1, generator=generator, device=device)
     k = mu_k + sigma_k * torch.randn(rows, keys, d_k, generator=generator, device=device)
-    return (k @ q).squeeze(-1)  # (rows, keys, d_k) x (rows, d_k, 1) -> (rows, keys)
+    scores = (k @ q).squeeze(-1)  # (rows, keys, d_k) x (rows, d_k, 1) -> (rows, keys)
+    if not scores.isfinite().all():
+        raise ValueError(f"scores overflow {scores.dtype}")
+    return scores
 
 
 def measure_moments(scores: Float[torch.Tensor, "*shape"]) -> MeasuredMoments:

@@ -454,3 +454,13 @@ def test_values_with_an_axis_more_must_broadcast(attend):
     )
     with refuses(ValueError, message):
         attend(random(2, 5, 3), random(2, 7, 3), random(2, 3, 7, 11))
+
+
+@both
+@pytest.mark.parametrize("Tk", [4, 101, 8191])
+def test_the_error_of_long_rows_is_within_what_the_docstring_says(attend, Tk):
+    eps = torch.finfo(torch.float32).eps
+    v = torch.full((Tk, 1), 1 / 3)
+    out = attend(torch.zeros(1, 5), torch.zeros(Tk, 5), v)
+    error = (out.double() - v[0].double()).abs().item()
+    assert error <= 2 * (Tk + 5 + 4) * eps / 3

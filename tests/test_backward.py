@@ -380,6 +380,7 @@ def test_layer_against_autograd(mask, bias):
     got = multi_head_backward(layer, *tensors, mask)
     assert set(got) == set(expected) == {"query", "key", "value", *layer.state_dict()}
     assert_all_close([got[name] for name in expected], expected.values())
+    assert not any(gradient.requires_grad for gradient in got.values())
 
 
 @pytest.mark.parametrize("batch", [(), (2, 1, 3)])

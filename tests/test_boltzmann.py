@@ -429,3 +429,12 @@ def test_another_default_device_is_not_that_of_the_temperature():
     with torch.device("meta"):
         found = boltzmann.probabilities(scores, 2.0), boltzmann.jacobian(scores, 2.0)
     assert all(map(torch.equal, found, expected))
+
+
+@pytest.mark.parametrize(
+    "of", [boltzmann.probabilities, boltzmann.log_partition, boltzmann.jacobian, boltzmann.entropy]
+)
+def test_minus_nothing_is_no_other_temperature(of):
+    scores = torch.tensor([1.0, 2.0, 2.0])
+    for zero, minus in ((0.0, -0.0), (torch.zeros(1), -torch.zeros(1))):
+        assert torch.equal(of(scores, minus), of(scores, zero))

@@ -493,6 +493,16 @@ def test_a_check_may_return_its_own_verdict():
     assert check(lambda answer: Verdict(True, "fine"))(1) == Verdict(True, "fine")
 
 
+@pytest.mark.parametrize(("returned", "shown"), [(False, "False"), (5, "5"), ("", "''")])
+def test_a_check_that_returns_something_else_is_no_check(returned, shown):
+    def odd(answer):
+        return returned
+
+    message = f"test_exercises.odd must return None, a text or a Verdict, got {shown}"
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        check(odd)(1)
+
+
 def test_a_check_that_raises_blames_the_answer():
     said = check(lambda answer: answer.shape)("text").says
     assert said.startswith("your code raised AttributeError: 'str' object has no attribute 'shape'")

@@ -287,3 +287,8 @@ def test_two_values_have_no_error_of_their_variance():
 def test_bad_input(call, error, message):
     with refuses(error, message):
         call()
+
+
+def test_scores_beyond_the_default_dtype_are_refused():
+    with pytest.raises(ValueError, match=r"^scores overflow torch\.float32$"):
+        sample_scores(1, 2, 4, 1e30, 1e30, 0, 0, generator=seeded())

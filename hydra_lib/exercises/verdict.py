@@ -52,7 +52,8 @@ def check(test: Callable[[object], str | Verdict | None]) -> Callable[[object], 
     """Turn ``test(answer)``, which returns what is wrong, or None, or a verdict, into a check.
 
     An answer that raises is a wrong answer, and the reader is shown the error and the line.
-    Raises TypeError for a ``test`` that is no function with a name.
+    Raises TypeError for a ``test`` that is no function with a name, and later for one that returns
+    something else.
     """
     _checks.function("test", test)
     _checks.instance("test.__name__", getattr(test, "__name__", None), str)
@@ -70,6 +71,10 @@ def check(test: Callable[[object], str | Verdict | None]) -> Callable[[object], 
             wrong, expected = str(found), found.expected
         except Exception as error:
             wrong = told(error, answer)
+        if not isinstance(wrong, str | Verdict | None) or wrong == "":
+            raise TypeError(
+                f"{name} must return None, a text or a Verdict, got {_checks.shown(wrong)}"
+            )
         if isinstance(wrong, Verdict):
             return Verdict(wrong.right, wrong.says, wrong.expected, name)
         return Verdict(wrong is None, wrong or "Right.", expected, name)

@@ -75,7 +75,8 @@ def themed(fig: Figure, alt: str) -> Picture:
 
     ``alt`` says in a sentence what the figure shows, for readers who do not see it. Where there is
     room the figure is shown a fifth larger than its inches; where there is too little, charts of
-    one row stand below each other, unless they share a legend, a title or the names along y.
+    one row stand below each other, unless they share a legend, a title or the names along y. The
+    layout is fixed then: what is added to the figure later finds no room made for it.
     Raises TypeError for anything but a figure and a text, ValueError when the text is empty.
     """
     if not isinstance(fig, Figure):

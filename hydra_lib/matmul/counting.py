@@ -20,7 +20,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Counted:
-    """A number that adds to ``tally`` whenever it is added, subtracted or multiplied.
+    """A number that adds to ``tally`` whenever another is added to it, subtracted or multiplied.
 
     A plain 0 is the empty sum: adding it, or to it, is no addition. Changing a sign is free. With
     any other plain number it does nothing, since it could not say whose work that is.

@@ -99,7 +99,7 @@ def row_error(
     Later rows of causal attention are means of many values and therefore small: the largest error
     of all elements would not see that they are missing. Rows of almost nothing, such as the
     gradient of the first query, are measured by m, which rows of nothing do not lower; where all
-    are, the error is absolute. NaN if there is one.
+    are, the error is absolute. NaN if there is one, or ±∞.
 
     Raises TypeError for anything but floating tensors, ValueError for shapes that differ, no axis
     and an axis of length 0.
