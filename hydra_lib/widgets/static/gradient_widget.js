@@ -88,7 +88,7 @@ function render({ model, el: root }) {
     made.root.firstChild.prepend(swatch(css(values[j])), " ");
     return made;
   });
-  const rows = table(`A row for each word: weight × pull = push on its score; a step adds ${RATE} × the push`, words.length, 4);
+  const rows = table(`A row for each word: weight × pull = push on its score (bars of pushes are drawn larger); a step adds ${RATE} × the push`, words.length, 4);
   columnHeads(rows, "word and score", ["weight", "pull", "push"]);
   rows.root.querySelector("thead td")?.remove();
   rows.cells.forEach((cells, j) => {
