@@ -1,5 +1,6 @@
 """What all widgets share: settings and their limits, bundles, the page's host, elements."""
 
+import inspect
 import json
 import math
 import re
@@ -126,6 +127,21 @@ FURTHER = {
 
 
 @pytest.mark.parametrize(
+    ("kind", "takes"),
+    [
+        (GradientWidget, "(*, scores=…, target=1, name='gradient')"),
+        (YourKernelWidget, "(*, code='', name='your_kernel')"),
+        (
+            TraceWidget,
+            "(q, k, v, mask=None, temperature=None, words=(), *, cell='', step=5, name='trace')",
+        ),
+    ],
+)
+def test_a_class_says_what_it_takes(kind, takes):
+    assert str(inspect.signature(kind)) == takes
+
+
+@pytest.mark.parametrize(
     ("make", "error", "message"),
     [
         (
@@ -146,8 +162,8 @@ FURTHER = {
         (
             lambda: HeadViewerWidget(heads=1),
             TypeError,
-            "HeadViewerWidget has no heads; it has model, text, layer, head, position, guesses, "
-            "off, seed, name",
+            "HeadViewerWidget has no heads; it has model, text, layer, head, position, off, seed, "
+            "guesses, name",
         ),
         (
             lambda: TemperatureWidget([1], name="my widget"),

@@ -127,6 +127,20 @@ class Widget(anywidget.AnyWidget):
     limits = traitlets.Dict(read_only=True).tag(sync=True)
     """What each setting may be, but for those that are read only."""
 
+    def __init_subclass__(cls, **how):
+        """What a reader who asks for help is shown: the arguments, then every setting by name."""
+        super().__init_subclass__(**how)
+        own = [p for p in inspect.signature(cls.__init__).parameters.values() if p.name != "self"]
+        first = {p.name: p for p in own if p.kind is p.POSITIONAL_OR_KEYWORD}
+        traits = {n: t for base in reversed(cls.__mro__) for n, t in vars(base).items()}
+        rest = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_Shown(t.default_value))
+            for name, t in traits.items()
+            if name not in first and isinstance(t, Setting | Text) and not t.read_only
+        ]
+        rest.sort(key=lambda parameter: parameter.name == "name")
+        cls.__signature__ = inspect.Signature([*first.values(), *rest])
+
     def __new__(cls, *args, **traits):
         taken = set(inspect.signature(cls.__init__).parameters) | set(cls.class_trait_names())
         if unknown := [name for name in traits if name not in taken]:
@@ -152,12 +166,18 @@ class Widget(anywidget.AnyWidget):
         return name
 
 
+class _Shown:
+    """A default as a signature has room for it."""
+
+    def __init__(self, value: object):
+        self.text = repr(value)
+
+    def __repr__(self) -> str:
+        return self.text if len(self.text) <= 20 else "…"
+
+
 def _settings(cls: type[Widget]) -> str:
-    parameters = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-    traits = cls.class_traits().items()
-    settings = [name for name, t in traits if isinstance(t, Setting) and not t.read_only]
-    known = dict.fromkeys([*parameters, *settings, "name"])
-    return ", ".join(name for name in known if name in cls.class_trait_names() or name == "model")
+    return ", ".join(inspect.signature(cls).parameters)
 
 
 def plain(value: object) -> object:
