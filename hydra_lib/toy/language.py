@@ -115,10 +115,10 @@ class Reader:
 class Corpus(NamedTuple):
     """n documents of T + 1 symbols; position t of the other fields concerns symbol t + 1."""
 
-    ids: Int[torch.Tensor, "n T+1"]  # indices into SYMBOLS
-    entropy: Float[torch.Tensor, "n T"]  # nats: the floor of the loss at this position
-    job: Int[torch.Tensor, "n T"]  # index into JOBS: what symbol t asks for
-    target: Int[torch.Tensor, "n T"]  # position of the answer, −1 for none
+    ids: Int[torch.Tensor, "n T+1"]  #: indices into SYMBOLS
+    entropy: Float[torch.Tensor, "n T"]  #: nats: the floor of the loss at this position
+    job: Int[torch.Tensor, "n T"]  #: index into JOBS: what symbol t asks for
+    target: Int[torch.Tensor, "n T"]  #: position of the answer, −1 for none
 
 
 def corpus(documents: int, length: int = 48, *, seed: int) -> Corpus:

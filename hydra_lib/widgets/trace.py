@@ -21,13 +21,14 @@ class TraceWidget(Widget):
 
     A number of ``q`` or ``k`` that is chosen can be changed by steps of one, from −9 to 9.
 
-    ``q`` is (Tq, d_k), ``k`` is (Tk, d_k), ``v`` is (Tk, d_v), at most 16 × 16; ``mask`` broadcasts
-    to (Tq, Tk), True = may attend; ``temperature`` is √d_k unless given. ``words`` names the
-    positions of queries and of keys, which then are as many; none by default. Where all values are
-    colours, three numbers from 0 to 1, they and the outputs are shown as paint. ``cell`` is the
-    number explained, as ``"weights.1.2"``: a table (q, kT, scores, scaled, masked, weights, v,
-    output), its row and its column, both counted from 1; empty for none. ``step`` is the last step
-    carried out, from 1 (compare) to 5 (mix); the cell's own step is carried out in any case.
+    ``q`` is (Tq, d_k), ``k`` is (Tk, d_k), ``v`` is (Tk, d_v), at most 16 × 16; ``mask`` is a
+    matrix that broadcasts to (Tq, Tk), True = may attend; ``temperature`` is √d_k unless given.
+    ``words`` names the positions of queries and of keys, which then are as many; none by default.
+    Where all values are colours, three numbers from 0 to 1, they and the outputs are shown as
+    paint. ``cell`` is the number explained, as ``"weights.1.2"``: a table (q, kT, scores, scaled,
+    masked, weights, v, output), its row and its column, both counted from 1; empty for none.
+    ``step`` is the last step carried out, from 1 (compare) to 5 (mix); the cell's own step is
+    carried out in any case.
 
     Raises ValueError for other matrices, another temperature, words that are not one for each
     query and key, and a cell that does not exist; TypeError for words that are no words; and
