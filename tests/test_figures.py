@@ -68,6 +68,19 @@ def test_ids_that_remain_are_used():
         assert f"#{name}" in svg
 
 
+def test_a_family_is_named_once_and_powers_inherit_it():
+    fig, ax = figure()
+    ax.set_yscale("log")
+    ax.text(1, 1, "code", family="monospace")
+    svg = themed(fig, "Axes.").svg
+    assert "10" in svg
+    assert "code" in svg
+    families = re.findall(r"font-family[=:] ?\"?([^;\">]+)", svg)
+    assert families[0] == "'DejaVu Sans', Verdana, sans-serif"
+    assert len(families) == 2
+    assert "Mono" in families[1]  # one that was asked for stays
+
+
 @pytest.mark.parametrize(
     "draw",
     [
@@ -90,13 +103,25 @@ def test_cells_are_of_one_size_and_rows_lie_beside_each_other():
         ("a long title over two rows", two), "@", ("v", three), "=", ("w", two[:, :1]), alt="w"
     ).svg
     corner = r'<path d="M ([\d.]+) ([\d.]+) \nL ([\d.]+) [\d.]+ \nL [\d.]+ ([\d.]+) '
-    _, *cells = (tuple(map(float, found)) for found in re.findall(corner, svg))  # first the paper
-    assert len(cells) == 6 + 3 + 2
+    pieces = [re.findall(corner, piece)[1:] for piece in svg.split("<svg")[1:]]  # first the paper
+    assert [len(piece) for piece in pieces] == [6, 3, 2]
+    cells = [tuple(map(float, found)) for piece in pieces for found in piece]
     sizes = {(round(right - left, 2), round(low - top, 2)) for left, top, right, low in cells}
     assert len(sizes) == 1
     assert sizes.pop() == pytest.approx((31.68, 31.68), abs=0.02)
     lines = sorted({round(low, 2) for *_, low in cells})
     assert len(lines) == 3
+
+
+def test_a_matrix_of_few_rows_leaves_no_room_below_it_and_its_sign_stands_in_its_middle():
+    """On a phone it has a line of its own."""
+    svg = matrices(("tall", torch.ones(5, 1)), "=", ("flat", torch.ones(1, 1)), alt="two").svg
+    tall, flat = svg.split("<svg")[1:]
+    heights = [float(re.search(r'viewBox="0 0 \S+ (\S+)"', piece)[1]) for piece in (tall, flat)]
+    assert heights[0] - heights[1] == pytest.approx(4 * 31.68, abs=0.02)
+    at = r'translate\(\S+ (\S+)\)" *>|style="[^"]*" x="\S+" y="(\S+)"[^>]*>'
+    places = {text: float(y or z) for y, z, text in re.findall(at + r"([^<]+)</text>", flat)}
+    assert places["="] == pytest.approx(places["1"], abs=2)
 
 
 def test_matrices_print_every_entry():
@@ -109,6 +134,14 @@ def test_matrices_print_every_entry():
     ).svg
     for text in ("left", "=", "right", ">1<", ">−0.5<", ">−∞<", ">0<", ">0.33<"):
         assert text in svg, text
+
+
+def test_a_sign_stays_with_the_matrix_after_it():
+    a, b = (("a", torch.ones(1, 2)), ("b", torch.ones(1, 3)))
+    svg = matrices(a, "@", "√", b, b, "+", alt="two signs, none, and one at the end").svg
+    pieces = svg.split("<svg")[1:]
+    texts = [re.findall(r">([^<0-9\s])</text>", piece) for piece in pieces]
+    assert texts == [["a"], ["@", "√", "b"], ["b"], ["+"]]
 
 
 def test_matrices_with_what_is_not_finite():
@@ -428,7 +461,7 @@ def test_charts_of_a_row_are_pieces_that_make_the_whole():
     boxes = [re.search(r'viewBox="0 0 (\S+) (\S+)"', piece).groups() for piece in pieces]
     widths, heights = zip(*[(float(w), float(h)) for w, h in boxes], strict=True)
     assert sum(widths) == pytest.approx(7 * 72, abs=0.01)
-    assert heights == pytest.approx([2.6 * 72] * 3, abs=0.01)
+    assert heights == pytest.approx([3 * 72] * 3, abs=0.01)
     for at, piece in enumerate(pieces):
         shown = [n for n in range(3) if f">chart {n}</text>" in piece]
         assert shown == [at] == [n for n in range(3) if f">y of {n}</text>" in piece]
@@ -443,6 +476,15 @@ def one_title(fig, axes):
     fig.suptitle("both")
 
 
+def spanned():
+    fig, axes = figure(2, 2, width=7.0)
+    grid = axes[0, 0].get_gridspec()
+    for ax in axes[0]:
+        ax.remove()
+    fig.add_subplot(grid[0, :])
+    return fig, fig.axes
+
+
 def one_chart():
     fig, ax = figure(width=7.0)
     return fig, [ax]
@@ -455,6 +497,7 @@ def one_chart():
         (lambda: row_of_charts(width=5.0), None),  # fits as it is
         (lambda: row_of_charts(sharey=True), None),  # the second has no numbers of its own
         (lambda: figure(2, 1, width=7.0), None),
+        (spanned, None),  # a chart as wide as the two below it
         (row_of_charts, one_legend),
         (row_of_charts, one_title),
     ],
@@ -476,21 +519,70 @@ def test_shared_numbers_that_every_chart_shows_cut_nothing_off():
     assert themed(fig, "Lines.").svg.count("<svg") == 2
 
 
+def alone(shown):
+    head = "<meta name=viewport content='width=device-width'><link rel=icon href='data:,'>"
+    return f"<!doctype html><title>a figure</title>{head}<body style='margin:0'>{shown}"
+
+
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "lines"), [(320, 2), (360, 2), (456, 2), (460, 1), (900, 1)])
+@pytest.mark.parametrize(("width", "lines"), [(320, 2), (360, 2), (544, 2), (560, 1), (900, 1)])
 def test_charts_stand_below_each_other_where_there_is_no_room(open_page, address_of, width, lines):
     fig, _ = row_of_charts(width_ratios=(2, 3))
     shown = themed(fig, "Two lines.")._repr_html_()
-    body = "<meta name=viewport content='width=device-width'><link rel=icon href='data:,'>"
-    text = f"<!doctype html><title>charts</title>{body}<body style='margin:0'>{shown}"
-    page = open_page(address_of(text), width=width)
+    page = open_page(address_of(alone(shown)), width=width)
     charts = page.locator("svg")
     first, second = (charts.nth(n).bounding_box() for n in range(2))
     assert len({first["y"], second["y"]}) == lines
     row = page.locator(".themed").evaluate("e => [e.scrollWidth, e.clientWidth]")
     assert row == [width, width]  # nothing scrolls
     if lines == 1:  # at one scale, and no larger than a fifth more than their inches
-        scales = [box["width"] / box["height"] * 2.6 for box in (first, second)]
+        scales = [box["width"] / box["height"] * 3 for box in (first, second)]
         assert first["height"] == pytest.approx(second["height"], rel=0.01)
         assert sum(scales) == pytest.approx(7, rel=0.01)
         assert first["width"] + second["width"] < 1.2 * 7 * 96 + 2
+
+
+@pytest.mark.long
+def test_a_column_of_charts_stays_together():
+    fig, axes = figure(2, 3, width=7.0)
+    for at, ax in enumerate(axes.flat):
+        ax.set_title(f"chart {at}")
+    pieces = themed(fig, "Six charts.").svg.split("<svg")[1:]
+    assert [re.findall(r">chart (\d)</text>", piece) for piece in pieces] == [
+        ["0", "3"],
+        ["1", "4"],
+        ["2", "5"],
+    ]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("width", "lines", "letter"),
+    [(328, [0, 0, 1], 9.8), (390, [0, 0, 1], 9.8), (688, [0, 0, 0], 14)],
+)
+def test_a_line_of_matrices_is_broken_before_its_letters_are_small(
+    open_page, address_of, width, lines, letter
+):
+    square = torch.ones(5, 5)
+    shown = matrices(
+        ("weights", square), "@", ("x", square[:, :2]), "=", ("y", square[:, :2]), alt="a product"
+    )._repr_html_()
+    page = open_page(address_of(alone(shown)), width=width)
+    pieces = page.locator("svg").all()
+    boxes = [piece.bounding_box() for piece in pieces]
+    tops = sorted({box["y"] for box in boxes})
+    assert [tops.index(box["y"]) for box in boxes] == lines
+    heights = [box["height"] for box in boxes]
+    assert heights == pytest.approx([heights[0]] * 3, rel=0.01)
+    scale = "e => e.getScreenCTM().a * parseFloat(getComputedStyle(e).fontSize)"
+    drawn = page.locator("text", has_text="1").first.evaluate(scale)
+    assert letter <= drawn < letter + 1
+    assert page.locator(".themed").evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+@pytest.mark.browser
+def test_a_matrix_that_is_too_wide_scrolls_from_its_first_column(open_page, address_of):
+    wide = matrices(("wide", torch.ones(1, 20)), alt="twenty ones")._repr_html_()
+    page = open_page(address_of(alone(wide)), width=360)
+    assert page.locator(".themed").evaluate("e => e.scrollWidth > 1.4 * e.clientWidth")
+    assert page.locator("svg").bounding_box()["x"] == 0

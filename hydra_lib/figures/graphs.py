@@ -11,7 +11,7 @@ def graph(
     arrows: list[tuple[str, ...]],
     alt: str,
     *,
-    width: float | int = 7.0,
+    width: float | int = 5.5,
     height: float | int = 2.7,
 ) -> Picture:
     """What is made of what: names at (x, y), and arrows with a text along each.
@@ -65,7 +65,7 @@ def graph(
             how = {"arrowstyle": "->", "color": color, "linewidth": 1.3}
             ax.annotate("", head, tail, arrowprops=how)
             ax.text(
-                *((near + far) / 2 + 0.32 * side * aside), text, fontsize=9, ha="center",
+                *((near + far) / 2 + 0.36 * side * aside), text, fontsize=10, ha="center",
                 va="center", rotation=np.degrees(np.arctan2(along[1], along[0])),
                 rotation_mode="anchor", transform_rotates_text=True,
             )  # fmt: skip

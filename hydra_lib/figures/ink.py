@@ -7,6 +7,7 @@ Matplotlib draws text, axes and ticks in black unless told otherwise. Here black
 import inspect
 import io
 import itertools
+import math
 import re
 from html import escape
 from typing import Any
@@ -19,6 +20,8 @@ from hydra_lib import _checks
 
 COLORS = ("#1a8cab", "#d9822b", "#8f63b8", "#5c8f3a", "#c24d6b")
 """Line colours that keep their contrast on white and on near-black."""
+
+LEAST = 0.82  # of its inches, for a part of a figure that can go on in another line
 
 MOST = 100  # axes along a side; drawing more takes minutes
 
@@ -39,12 +42,13 @@ class Picture:
 def figure(
     rows: int = 1,
     columns: int = 1,
-    width: float | int = 6.0,
-    height: float | int = 2.6,
+    width: float | int = 4.4,
+    height: float | int = 3.0,
     **options: Any,
 ) -> tuple[Figure, Any]:
     """A figure and its axes, (width, height) in inches; ``options`` go to ``Figure.subplots``.
 
+    The usual width leaves letters of ten points ten pixels on a phone.
     Not registered with pyplot, so it is shown only where :func:`themed` puts it.
 
     Raises TypeError for an unknown option; ValueError for rows and columns that are no
@@ -74,9 +78,9 @@ def themed(fig: Figure, alt: str) -> Picture:
     """Inline SVG of ``fig``, black drawn in the colour of the surrounding text.
 
     ``alt`` says in a sentence what the figure shows, for readers who do not see it. Where there is
-    room the figure is shown a fifth larger than its inches; where there is too little, charts of
-    one row stand below each other, unless they share a legend, a title or the names along y. The
-    layout is fixed then: what is added to the figure later finds no room made for it.
+    room the figure is shown a fifth larger than its inches; where there is too little, the columns
+    of its grid go on in another line, unless they share a legend, a title or the names along y.
+    The layout is fixed then: what is added to the figure later finds no room made for it.
     Raises TypeError for anything but a figure and a text, ValueError when the text is empty.
     """
     if not isinstance(fig, Figure):
@@ -86,48 +90,70 @@ def themed(fig: Figure, alt: str) -> Picture:
             f"got {kind}"
         )
     check_alt(alt)
-    # Where there is room, letters of ten points are as large as the text around them. On a phone
-    # five inches fit, at three fifths or more.
-    told, width = f'role="img" aria-label="{escape(alt)}"', fig.get_figwidth() * 96
-    charts = _charts(fig) if width > 5 * 96 else []
-    if not charts:
-        # Wider ones shrink to 26 rem, but to no less than half, where a letter has six pixels:
-        # then they scroll.
-        least = f"min({0.6 * width:.0f}px,max(26rem,{0.54 * width:.0f}px))"
-        fluid = f"width:{1.2 * width:.0f}px;height:auto;max-width:max(100%,{least})"
-        return Picture(_svg(fig, f'{told} style="{fluid}"'), alt)
-    row = "display:flex;flex-wrap:wrap;justify-content:center;row-gap:0.5rem"
-    parts = ""
-    for chart, box in charts:
-        # In less room than two thirds each wants a line of its own, in more they share one.
-        share = box.width * 96
+    width = fig.get_figwidth() * 96
+    if width > 5 * 96 and (columns := _columns(fig)):
+        return in_lines(fig, alt, columns, grow=1)
+    # Where there is room, letters of ten points are as large as the text around them. What is wider
+    # than a phone shrinks to 26 rem, but to no less than half, where a letter has six pixels: then
+    # it scrolls.
+    least = f"min({0.6 * width:.0f}px,max(26rem,{0.54 * width:.0f}px))"
+    fluid = f"width:{1.2 * width:.0f}px;height:auto;max-width:max(100%,{least})"
+    return Picture(_svg(fig, f'{_told(alt)} style="{fluid}"'), alt)
+
+
+def in_lines(fig: Figure, alt: str, parts: list[tuple[list[Any], Bbox]], grow: int) -> Picture:
+    """The parts of a figure, its axes and their box in inches, in one line or in several.
+
+    In little room they shrink, to no less than ``LEAST`` of their inches; then lines are broken.
+    With ``grow`` 1 they fill their line then, with 0 all keep one scale.
+    """
+    width = sum(box.width for _, box in parts)
+    pieces = ""
+    for axes, box in parts:
+        inches, share = 96 * box.width, math.floor(1e4 * box.width / width) / 100
+        least, usual, most = (f"{scale * inches:.0f}px" for scale in (0.6, LEAST, 1.2))
         fluid = (
-            f"height:auto;min-width:0;max-width:min(100%,{1.2 * share:.0f}px);"
-            f"flex:{share:.0f} 1 calc(({0.68 * width:.0f}px - 100%)*999)"
+            f"height:auto;min-width:0;max-width:clamp({least},100%,{most});"
+            f"flex:{grow} 0 max({usual},{share}%)"
         )
         for ax in fig.axes:
-            ax.set_visible(ax is chart)
-        parts += _svg(fig, f'style="{fluid}"', box)
+            ax.set_visible(ax in axes)
+        pieces += _svg(fig, f'style="{fluid}"', box)
     for ax in fig.axes:
         ax.set_visible(True)
-    return Picture(f'<div {told} style="{row}">{parts}</div>', alt)
+    line = (
+        "display:flex;flex-wrap:wrap;justify-content:safe center;align-items:start;row-gap:0.5rem;"
+        f"margin-inline:auto;max-width:{1.2 * 96 * width:.0f}px"
+    )
+    return Picture(f'<div {_told(alt)} style="{line}">{pieces}</div>', alt)
 
 
-def _charts(fig: Figure) -> list[tuple[Any, Bbox]]:
-    """The axes of one row, each with its part of the figure in inches; none if it is one piece."""
-    grids = {spec.get_gridspec() for ax in fig.axes if (spec := ax.get_subplotspec())}
-    one_row = [(grid.nrows, grid.ncols) for grid in grids] == [(1, len(fig.axes))]
+def _told(alt: str) -> str:
+    return f'role="img" aria-label="{escape(alt)}"'
+
+
+def _columns(fig: Figure) -> list[tuple[list[Any], Bbox]]:
+    """The columns of a grid, each with its part of the figure; none if it is one piece."""
+    specs = [(ax, spec) for ax in fig.axes if (spec := ax.get_subplotspec())]
+    grids = {spec.get_gridspec() for _, spec in specs}
+    if len(specs) < len(fig.axes) or len(grids) != 1:
+        return []
     shared = len(fig.get_children()) > 1 + len(fig.axes)  # the background, and what else there is
     shared |= not all(ax.yaxis.get_tick_params()["labelleft"] for ax in fig.axes)
-    if shared or not one_row or len(fig.axes) == 1:
+    columns: dict[int, list[Any]] = {}
+    for ax, spec in specs:
+        columns.setdefault(spec.colspan.start, []).append(ax)
+    if shared or len(columns) == 1 or any(len(spec.colspan) > 1 for _, spec in specs):
         return []
     fig.draw_without_rendering()  # the axes find their places, and keep them without the others
     fig.set_layout_engine("none")
-    boxes = [box for ax in fig.axes if (box := ax.get_tightbbox())]
+    boxes = [
+        Bbox.union([b for ax in axes if (b := ax.get_tightbbox())]) for axes in columns.values()
+    ]
     inner = ((a.x1 + b.x0) / 2 / fig.dpi for a, b in itertools.pairwise(boxes))
     edges = itertools.pairwise((0.0, *inner, fig.get_figwidth()))
     parts = [Bbox.from_extents(x0, 0, x1, fig.get_figheight()) for x0, x1 in edges]
-    return list(zip(fig.axes, parts, strict=True))
+    return list(zip(columns.values(), parts, strict=True))
 
 
 def _svg(fig: Figure, attributes: str, box: Bbox | None = None) -> str:
@@ -142,6 +168,11 @@ def _svg(fig: Figure, attributes: str, box: Bbox | None = None) -> str:
     svg = re.sub("<[^>]+>", lambda tag: re.sub(r"\d+\.\d{3,}", _hundredths, tag[0]), svg)
     # Names of groups, used by nobody and repeated by the next figure of the page.
     svg = re.sub(r' id="[a-z0-9]+(?:\.[a-z]+)*_\d+"', "", svg)
+    # A rotation by nothing, and the one family of every text, which inherits it. Of the digits in
+    # powers matplotlib names no second choice: where there is no DejaVu they came out in Times.
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    svg = re.sub(r"; font-family: 'DejaVu Sans'[^;\"]*", "", svg)
+    attributes += " font-family=\"'DejaVu Sans', Verdana, sans-serif\""
     return svg.replace("<svg", f'<svg fill="currentColor" {attributes}', 1)
 
 

@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Num
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from hydra_lib import _checks
-from hydra_lib.figures.ink import COLORS, Picture, check_alt, themed
+from hydra_lib.figures.ink import COLORS, Picture, check_alt, in_lines
 
 DIGITS = 17  # no double has more that say anything
 STRONGEST = 0.6  # of the colours, so that a number on top can be read
@@ -54,15 +55,26 @@ def matrices(
         highlight = _checks.integer("highlight", highlight, 0, min(heights[0], heights[-1]) - 1)
     widths = [0.5 if isinstance(t, str) else max(t[1].shape[1], LETTER * len(t[0])) for t in tables]
     rows = max(heights)
+    tall: list[int] = []  # of every item, in cells: a sign stands at the middle of what comes next
+    for table in reversed(tables):
+        own = (*tall[:1], rows)[0] if isinstance(table, str) else table[1].shape[0]
+        tall.insert(0, own)
     # Every axes as wide as its entries or its title, so that all cells are of one size and the
     # rows of all matrices lie beside each other.
     cell, gap, below, above = 0.44, 0.16, 0.07, 0.38  # inches
     across, high = cell * sum(widths) + gap * len(widths), cell * rows + below + above
     fig = Figure(figsize=(across, high))
-    left = gap / 2
-    for width in widths:
-        fig.add_axes((left / across, below / high, cell * width / across, cell * rows / high))
+    left = 0.0
+    parts: list[tuple[list[Any], Bbox]] = []
+    for index, (width, own) in enumerate(zip(widths, tall, strict=True)):
+        under = cell * (rows - own)
+        if not index or not isinstance(tables[index - 1], str):  # a sign begins a part
+            parts.append(([], Bbox.from_extents(left, under, left, high)))
+        axes, box = parts[-1]
+        x, y = (left + gap / 2) / across, (under + below) / high
+        axes.append(fig.add_axes((x, y, cell * width / across, cell * own / high)))
         left += cell * width + gap
+        box.x1 = left
     framed = [i for i, t in enumerate(tables) if not isinstance(t, str)]
     for index, (ax, item) in enumerate(zip(fig.axes, tables, strict=True)):
         ax.set_axis_off()
@@ -72,7 +84,7 @@ def matrices(
         title, matrix, owners = item
         ax.set_title(title, fontsize=10)
         ax.set_xlim(0, matrix.shape[1])
-        ax.set_ylim(rows, 0)
+        ax.set_ylim(matrix.shape[0], 0)
         ax.set_aspect("equal")
         largest = matrix.abs().nan_to_num(0, 0, 0).max().clamp(min=1e-300)
         for i, row in enumerate(matrix.tolist()):
@@ -97,7 +109,7 @@ def matrices(
                     (0, highlight), matrix.shape[1], 1, fill=False, edgecolor=COLORS[0], linewidth=2
                 )
             )
-    return themed(fig, alt)
+    return in_lines(fig, alt, parts, grow=0)
 
 
 def shades(
