@@ -129,6 +129,22 @@ def test_a_formula_in_a_line_is_no_wider_than_the_line(chapter):
     assert chapter.evaluate(WIDER) == []
 
 
+SMALL = """() => [...document.querySelectorAll(".themed")]
+    .filter((one) => one.checkVisibility() && one.scrollWidth <= one.clientWidth)
+    .map((one) => [one.firstElementChild.ariaLabel, ...[...one.querySelectorAll("svg text")]
+        .map((text) => [parseFloat(getComputedStyle(text).fontSize), text.getScreenCTM()])
+        .map(([size, {a, b}]) => size * Math.hypot(a, b)) // some are turned
+        .filter((size) => size < 8)])
+    .filter(([_, ...sizes]) => sizes.length > 0)"""
+
+
+@pytest.mark.browser
+def test_letters_of_a_figure_can_be_read_on_a_phone(chapter):
+    """In what scrolls they may be smaller: there all of it is seen at once by whoever has room."""
+    chapter.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert chapter.evaluate(SMALL) == []
+
+
 PARTED = """() => {
     for (const one of document.querySelectorAll("details")) one.open = true;
     const article = document.querySelector("article"), found = new Set();
