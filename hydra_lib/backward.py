@@ -147,8 +147,8 @@ def multi_head_backward(
     sum of dY over all positions; between them each head is :func:`attention_backward`.
 
     Arguments and errors as the layer's; ``grad_output`` like the output. TypeError for a subclass,
-    whose steps may differ. Cost: twice :meth:`hydra_lib.heads.HeadConfig.flops` after a forward
-    pass that stops before W_o.
+    whose steps may differ, ValueError for a layer that is sharded over ranks. Cost: twice
+    :meth:`hydra_lib.heads.HeadConfig.flops` after a forward pass that stops before W_o.
 
     >>> from hydra_lib.heads import HeadConfig
     >>> layer = MultiHeadAttention(HeadConfig(4, 2), generator=torch.Generator().manual_seed(0))

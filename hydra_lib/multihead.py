@@ -182,8 +182,10 @@ class MultiHeadAttention(nn.Module):
         """What each head adds to the output: ``heads[i] @ W_O[i]``, with W_O = W_oᵀ.
 
         W_O[i] is the (d_k, d_model) block of rows that meets head i. The sum over the heads, plus
-        the bias of W_o if there is one, is :meth:`combine`.
+        the bias of W_o if there is one, is :meth:`combine`. Raises ValueError for a layer that is
+        sharded over ranks, whose blocks are elsewhere.
         """
+        check_whole(self)
         self._check_heads(heads)
         blocks = self.W_o.weight.mT.unflatten(0, (self.config.n_heads, -1))  # (h, d_k, d_model)
         return heads @ blocks  # (..., h, Tq, d_k) x (h, d_k, d_model) -> (..., h, Tq, d_model)
@@ -230,7 +232,7 @@ class MultiHeadAttention(nn.Module):
         """A new ``torch.nn.MultiheadAttention``, batch first, with a copy of the weights.
 
         Its masks read the other way: there True = may *not* attend. Raises TypeError for a
-        subclass, whose steps may differ.
+        subclass, whose steps may differ, ValueError for a layer that is sharded over ranks.
         """
         check_plain(self)
         w, bias, c = self.W_q.weight, self.W_q.bias is not None, self.config
@@ -290,6 +292,13 @@ class MultiHeadAttention(nn.Module):
 
 
 def check_plain(layer: object) -> None:
-    """Refuse a subclass: its steps may be others."""
+    """Refuse a subclass, whose steps may be others, and what is not whole."""
     if type(layer) is not MultiHeadAttention:
         raise TypeError(f"layer must be a plain MultiHeadAttention, got {type(layer).__name__}")
+    check_whole(layer)
+
+
+def check_whole(layer: MultiHeadAttention) -> None:
+    """Refuse a layer whose weights are DTensors, without the second that their import takes."""
+    if hasattr(layer.W_q.weight, "device_mesh"):
+        raise ValueError("layer must be whole, got one that is sharded over ranks")

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
-from hydra_lib import HeadConfig, MultiHeadAttention
+from hydra_lib import HeadConfig, MultiHeadAttention, multi_head_backward
 from hydra_lib.parallel import (
     NoGroupError,
     RankFailedError,
@@ -211,8 +211,14 @@ def test_one_rank_is_a_mesh_too(group):
     whole, x = layer(), torch.ones(2, 5, 12)
     expected = whole(x, x, x)
     torch.testing.assert_close(shard_heads(whole, mesh_of_ranks())(x, x, x), expected)
-    with refuses(ValueError, "layer must be whole, got one that is sharded already"):
-        shard_heads(whole, mesh_of_ranks())
+    for needs_all in (
+        lambda: shard_heads(whole, mesh_of_ranks()),
+        lambda: whole.contributions(torch.ones(6, 5, 2)),
+        whole.to_torch,
+        lambda: multi_head_backward(whole, x, x, x, x),
+    ):
+        with refuses(ValueError, "layer must be whole, got one that is sharded over ranks"):
+            needs_all()
     q = torch.ones(5, 3)
     torch.testing.assert_close(attention_over_ranks(q, q, q, mesh_of_ranks()), q)
 

@@ -17,7 +17,7 @@ from torch.distributed.tensor.parallel import (
 
 from hydra_lib import _checks
 from hydra_lib.heads import HeadConfig
-from hydra_lib.multihead import MultiHeadAttention
+from hydra_lib.multihead import MultiHeadAttention, check_whole
 from hydra_lib.parallel.costs import check_heads
 from hydra_lib.parallel.ranks import check_mesh
 
@@ -48,8 +48,7 @@ def shard_heads(layer: MultiHeadAttention, mesh: DeviceMesh) -> MultiHeadAttenti
     """
     _checks.instance("layer", layer, MultiHeadAttention)
     check_mesh(mesh, layer.W_q.weight.device)
-    if isinstance(layer.W_q.weight, DTensor):
-        raise ValueError("layer must be whole, got one that is sharded already")
+    check_whole(layer)
     (d, h), ranks = (layer.config.d_model, layer.config.n_heads), mesh.size()
     check_heads(h, ranks)
     plan = {name: ColwiseParallel() for name in ("W_q", "W_k", "W_v")}
