@@ -92,7 +92,8 @@ def one_of(name: str, value: Any, known: Collection[str]) -> None:
 
 def instance(name: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+        where = "torch." if kind.__module__ == "torch" else ""  # torch.dtype: NumPy has one too
+        raise TypeError(f"{name} must be a {where}{kind.__name__}, got {type(value).__name__}")
 
 
 def generator(value: Any) -> None:

@@ -85,12 +85,12 @@ def test_each_library_has_its_own(with_both):
         (
             (1, 2, 3, torch.float32, "cpu"),
             TypeError,
-            "device must be a device, got str",
+            "device must be a torch.device, got str",
         ),
         (
             (1, 2, 3, "float32", CPU),
             TypeError,
-            "dtype must be a dtype, got str",
+            "dtype must be a torch.dtype, got str",
         ),
     ],
 )

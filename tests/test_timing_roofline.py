@@ -120,7 +120,7 @@ def test_place_refuses_what_is_no_number_or_was_not_counted():
         place(3, 1, 1, 1.0)
     with refuses(ValueError, "ceilings must have counted the matmul's flops and the copy's bytes"):
         place(Ceilings(copy, copy), 1, 1, 1.0)
-    with refuses(TypeError, "dtype must be a dtype, got str"):
+    with refuses(TypeError, "dtype must be a torch.dtype, got str"):
         measure_ceilings("cpu", "float32")
-    with refuses(TypeError, "dtype must be a dtype, got str"):
+    with refuses(TypeError, "dtype must be a torch.dtype, got str"):
         tolerance_for("float32")
