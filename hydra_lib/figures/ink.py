@@ -92,7 +92,7 @@ def themed(fig: Figure, alt: str) -> Picture:
     check_alt(alt)
     width = fig.get_figwidth() * 96
     if width > 5 * 96 and (columns := _columns(fig)):
-        return in_lines(fig, alt, columns, grow=1)
+        return in_lines(fig, alt, columns)
     # Where there is room, letters of ten points are as large as the text around them. What is wider
     # than a phone shrinks to 26 rem, but to no less than half, where a letter has six pixels: then
     # it scrolls.
@@ -101,11 +101,11 @@ def themed(fig: Figure, alt: str) -> Picture:
     return Picture(_svg(fig, f'{_told(alt)} style="{fluid}"'), alt)
 
 
-def in_lines(fig: Figure, alt: str, parts: list[tuple[list[Any], Bbox]], grow: int) -> Picture:
+def in_lines(fig: Figure, alt: str, parts: list[tuple[list[Any], Bbox]]) -> Picture:
     """The parts of a figure, its axes and their box in inches, in one line or in several.
 
-    In little room they shrink, to no less than ``LEAST`` of their inches; then lines are broken.
-    With ``grow`` 1 they fill their line then, with 0 all keep one scale.
+    In little room they shrink, to no less than ``LEAST`` of their inches; then lines are broken,
+    and all keep one scale: what is compared stays comparable.
     """
     width = sum(box.width for _, box in parts)
     pieces = ""
@@ -114,7 +114,7 @@ def in_lines(fig: Figure, alt: str, parts: list[tuple[list[Any], Bbox]], grow: i
         least, usual, most = (f"{scale * inches:.0f}px" for scale in (0.6, LEAST, 1.2))
         fluid = (
             f"height:auto;min-width:0;max-width:clamp({least},100%,{most});"
-            f"flex:{grow} 0 max({usual},{share}%)"
+            f"flex:0 0 max({usual},{share}%)"
         )
         for ax in fig.axes:
             ax.set_visible(ax in axes)

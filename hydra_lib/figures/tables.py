@@ -109,7 +109,7 @@ def matrices(
                     (0, highlight), matrix.shape[1], 1, fill=False, edgecolor=COLORS[0], linewidth=2
                 )
             )
-    return in_lines(fig, alt, parts, grow=0)
+    return in_lines(fig, alt, parts)
 
 
 def shades(
