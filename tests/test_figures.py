@@ -119,8 +119,8 @@ def test_a_matrix_of_few_rows_leaves_no_room_below_it_and_its_sign_stands_in_its
     tall, flat = svg.split("<svg")[1:]
     heights = [float(re.search(r'viewBox="0 0 \S+ (\S+)"', piece)[1]) for piece in (tall, flat)]
     assert heights[0] - heights[1] == pytest.approx(4 * 31.68, abs=0.02)
-    at = r'translate\(\S+ (\S+)\)" *>|style="[^"]*" x="\S+" y="(\S+)"[^>]*>'
-    places = {text: float(y or z) for y, z, text in re.findall(at + r"([^<]+)</text>", flat)}
+    found = re.findall(r'<text [^>]* y="(\S+)"[^>]*>([^<]+)</text>', flat)
+    places = {text: float(y) for y, text in found}
     assert places["="] == pytest.approx(places["1"], abs=2)
 
 
@@ -535,9 +535,10 @@ def test_charts_stand_below_each_other_where_there_is_no_room(open_page, address
     assert len({first["y"], second["y"]}) == lines
     row = page.locator(".themed").evaluate("e => [e.scrollWidth, e.clientWidth]")
     assert row == [width, width]  # nothing scrolls
-    if lines == 1:  # at one scale, and no larger than a fifth more than their inches
+    if width > 320:  # where the wider one has room
+        assert first["height"] == pytest.approx(second["height"], rel=0.01)  # at one scale
+    if lines == 1:  # and no larger than a fifth more than their inches
         scales = [box["width"] / box["height"] * 3 for box in (first, second)]
-        assert first["height"] == pytest.approx(second["height"], rel=0.01)
         assert sum(scales) == pytest.approx(7, rel=0.01)
         assert first["width"] + second["width"] < 1.2 * 7 * 96 + 2
 

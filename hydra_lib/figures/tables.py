@@ -34,7 +34,8 @@ def matrices(
     not finite is not shaded. (title, matrix, owners) colours each entry by whose it is instead, of
     which head or rank: ``owners`` are integers that broadcast to the matrix, and one below 0 is
     nobody's. ``highlight`` frames one row of the first and of the last matrix. A matrix is a torch
-    tensor or a NumPy array of real numbers.
+    tensor or a NumPy array of real numbers. In little room the line goes on in another one, which
+    begins with a sign where there is one.
 
     Raises TypeError for other items, masked arrays among them, and for owners that are no
     integers; ValueError for no matrix at all, one without two axes or without entries, owners that
@@ -55,9 +56,10 @@ def matrices(
         highlight = _checks.integer("highlight", highlight, 0, min(heights[0], heights[-1]) - 1)
     widths = [0.5 if isinstance(t, str) else max(t[1].shape[1], LETTER * len(t[0])) for t in tables]
     rows = max(heights)
-    tall: list[int] = []  # of every item, in cells: a sign stands at the middle of what comes next
+    own = rows
+    tall: list[int] = []  # in cells: a sign is as tall as the matrix that comes next
     for table in reversed(tables):
-        own = (*tall[:1], rows)[0] if isinstance(table, str) else table[1].shape[0]
+        own = own if isinstance(table, str) else table[1].shape[0]
         tall.insert(0, own)
     # Every axes as wide as its entries or its title, so that all cells are of one size and the
     # rows of all matrices lie beside each other.
