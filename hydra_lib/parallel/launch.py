@@ -109,6 +109,7 @@ def _rank(
         name, kind = backend(ranks)
         if kind == "cuda":
             torch.cuda.set_device(rank)
+        os.environ["TORCH_DIST_INIT_BARRIER"] = "1"  # or one may leave while another still connects
         store = dist.FileStore(f"{folder}/store", ranks)
         limit = timedelta(seconds=timeout)
         dist.init_process_group(name, store=store, rank=rank, world_size=ranks, timeout=limit)
