@@ -51,7 +51,7 @@ export const tidy = (x) => Math.round(x * 1e9) / 1e9 + 0;
 /** A colour as three numbers, to the hundredth. */
 export const vector = (xs) => `(${xs.map((x) => x.toFixed(2).replace(/^0/, "")).join(", ")})`;
 
-const FINE = 60; // steps of a slider from which on a phone gives it a line of its own
+const FINE = 40; // steps of a slider from which on a phone gives it a line of its own
 /** A labelled native range input; the label is a text or nodes. JupyterLab takes the arrow keys unless the input says no. */
 export function slider(label, { min, max, step = 1 }, onInput) {
   let before;
