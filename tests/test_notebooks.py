@@ -267,6 +267,14 @@ def test_papers_are_linked_where_they_can_be_read():
     assert export.paper("gibbs1902") == f"[Gibbs 1902]({export.SITE}book/references.html)"
 
 
+def test_what_a_page_says_of_its_exercises_is_said_of_cells():
+    text = (
+        "On the published page an exercise with a field is checked right there. In a\nnotebook ("
+        "the rocket) all can be run: replace the `...` and run the\ncell. The checks name mistakes."
+    )
+    assert export.plain(text, "x") == f"{export.IN_CELLS} The checks name mistakes."
+
+
 def test_a_drop_down_is_folded():
     text = "::::{admonition} Hint\n:class: dropdown\nLook *up*.\n::::"
     wanted = "<details>\n<summary><b>Hint</b></summary>\n\nLook *up*.\n\n</details>"
@@ -283,6 +291,7 @@ def test_a_drop_down_is_folded():
         '<img src="a.png">',
         "$$a$$ (b)",
         ":label: a",
+        "press the rocket",
     ],
 )
 def test_what_is_not_known_is_refused(text):

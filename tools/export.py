@@ -39,10 +39,21 @@ SOLUTION = FOLD.format("Solution")
 # What a folded cell shows, when the chapter gives it no title: a form without one is a blank line.
 SHOWN = (("Widget(", "the widget"), ("themed(", "the figure"), ("source(", "the code"))
 SHOWN = (*SHOWN, ("shader(", "the code"), ("", "the numbers"))
-# What must not be left: fences, options, roles, targets, cell breaks; links that lead nowhere.
+# What a page says of its exercises, and what a notebook does.
+TASKS = re.compile(
+    r"On the published page an exercise with a field .*?"
+    r"replace the `\.\.\.`( and run the\s+cell)?\.",
+    re.DOTALL,
+)
+IN_CELLS = (
+    "Replace the `...` in a task's cell and run it: it says whether the answer is right, or what"
+    " is wrong with it. Hints and a solution are folded below."
+)
+# What must not be left: fences, options, roles, targets, cell breaks; links that lead nowhere; a
+# button of the page.
 MYST = r"^:{3,}.*$|^`{3,}\{.*$|^:[\w-]+:.*$|\{[\w:]+\}`|^\([\w-]+\)=|^\+\+\+.*$|\$\$ *\([\w-]+\)"
 NOWHERE = r"\]\((?!https?://)[^)]*\)|\b(?:href|src)=[\"'](?!https?://)[^\"']*"
-REFUSED = re.compile(f"{MYST}|{NOWHERE}", re.MULTILINE)
+REFUSED = re.compile(f"{MYST}|{NOWHERE}|the rocket", re.MULTILINE)
 
 
 def sources() -> list[Path]:
@@ -133,7 +144,7 @@ def block(found: re.Match) -> str:
 
 def plain(text: str, page: str) -> str:
     """MyST to Markdown, for text without gates."""
-    text = NAMED.sub(lambda named: named["heading"], text)
+    text = TASKS.sub(IN_CELLS, NAMED.sub(lambda named: named["heading"], text))
     text = ROLE.sub(role, BLOCK.sub(block, text))
     text = text.replace('href="#', f'href="{SITE}book/{page}.html#')
     text = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", rf"]({SITE}book/\1.html\2)", text)
@@ -214,7 +225,9 @@ def derive(text: Path):
     place = f"Chapter {int(text.stem[:2])}" if text.stem[0].isdigit() else "A page"
     title.source = (
         f"{heading}\n\n{place} of [Hydra]({SITE});"
-        f" [as a page]({SITE}book/{text.stem}.html) it needs nothing installed."
+        f" [as a page]({SITE}book/{text.stem}.html) it needs nothing installed. Run the cells in"
+        " order, the folded ones too: later ones need them. A cell called *checked ✓* prints"
+        " nothing; it fails if what it says is wrong."
     )
     install = fold(nbformat.v4.new_code_cell(FIRST_CELL.strip()))
     opening = nbformat.v4.new_markdown_cell(opening.strip("\n"))
