@@ -46,9 +46,10 @@ def probabilities(
     in the scores' units. The scores' dtype and device come back, and their shape, unless τ has more
     rows. Finite scores may be as far apart as the dtype allows.
 
-    Raises TypeError for scores that are not a floating tensor and a τ that is neither number nor
-    tensor; ValueError for scores without a last axis of at least one state, NaN or +∞ scores, meta
-    tensors, τ < 0 or NaN, a τ of another shape. Cost: one exponential a state.
+    Raises TypeError for scores that are not a floating tensor of at least 16 bits and a τ that is
+    neither a real number nor a tensor of such, or float8; ValueError for scores without a last axis
+    of at least one state, NaN or +∞ scores, meta tensors, τ < 0 or NaN, a τ of another shape. Cost:
+    one exponential a state.
     Relative error: ``4 eps · (1 + |z_i|)``. At τ = 0 the gradient is 0, as it is where nothing
     ties. Source: Boltzmann (1868), Gibbs (1902); as softmax, Bridle (1990).
 
@@ -216,6 +217,9 @@ def _check_tau(tau: object, s: torch.Tensor) -> torch.Tensor:
         _checks.tensor("tau", tau)
         if tau.dtype == torch.bool or tau.is_complex():
             raise TypeError(f"tau must be real numbers, got {tau.dtype}")
+        if not tau.is_floating_point():  # torch compares no wide unsigned integers
+            tau = tau.to(s.dtype)
+        _checks.floating("tau", tau)
         _checks.has_values(("tau", tau))
         if tau.ndim and tau.shape[-1] != 1:
             raise ValueError(f"tau must be one number a row, (…, 1), got shape {tuple(tau.shape)}")

@@ -405,6 +405,13 @@ def test_leading_axes_are_rows():
         (torch.zeros(2), [1.0], TypeError, "tau must be a number, got list"),
         (torch.zeros(2), torch.tensor(True), TypeError, "tau must be real numbers, got torch.bool"),
         (
+            torch.zeros(2),
+            torch.tensor(1.0).to(torch.float8_e4m3fn),
+            TypeError,
+            "tau must have at least 16 bits, got torch.float8_e4m3fn",
+        ),
+        (torch.zeros(2), torch.tensor(-1), ValueError, "tau must lie in [0, ∞], got -1.0"),
+        (
             torch.zeros(5, 2),
             torch.ones(3, 1),
             ValueError,
@@ -421,6 +428,13 @@ def test_leading_axes_are_rows():
 def test_bad_input(scores, tau, error, message):
     with refuses(error, message):
         boltzmann.probabilities(scores, tau)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.uint32, torch.uint64])
+def test_a_temperature_may_be_an_unsigned_integer(dtype):
+    scores = torch.tensor([[0.0, 1.0], [3.0, 1.0]])
+    tau = torch.tensor([[0], [2]]).to(dtype)
+    assert torch.equal(boltzmann.entropy(scores, tau), boltzmann.entropy(scores, tau.float()))
 
 
 def test_another_default_device_is_not_that_of_the_temperature():
