@@ -4,6 +4,7 @@ One projection makes the queries of all heads, another the keys, another the val
 not meet until W_o, which sums what each of them contributes.
 """
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import torch
@@ -73,9 +74,9 @@ class MultiHeadAttention(nn.Module):
     none, inputs that are not tensors of the weights' dtype (under autocast, of any floating one but
     float64, which it leaves alone) or a mask that is not boolean; ValueError for more than 2³¹
     weights in a projection, other shapes, an axis of length 0, another device, a mask that does not
-    broadcast and, where the weights are asked for, scores that are NaN or overflow. Cost:
-    :meth:`hydra_lib.heads.HeadConfig.flops`. Source: Vaswani et al. (2017), section 3.2.2; initial
-    weights, Glorot and Bengio (2010).
+    broadcast and, where the weights are asked for, scores that are NaN or overflow; else see
+    :func:`hydra_lib.attention.fused_attention`. Cost: :meth:`hydra_lib.heads.HeadConfig.flops`.
+    Source: Vaswani et al. (2017), section 3.2.2; initial weights, Glorot and Bengio (2010).
 
     >>> layer = MultiHeadAttention(HeadConfig(8, 2), generator=torch.Generator().manual_seed(0))
     >>> x = torch.ones(3, 5, 8)
@@ -109,8 +110,9 @@ class MultiHeadAttention(nn.Module):
     def _check_config(cls, config: object, bias: object) -> None:
         """Refuse what is no configuration; two numbers, as other libraries take them, above all."""
         if not isinstance(config, HeadConfig):
-            numbers = ", ".join(_checks.shown(x) for x in (config, bias) if isinstance(x, int))
-            write = f": write {cls.__name__}(HeadConfig({numbers}))" if numbers.count(",") else ""
+            sizes = [x for x in (config, bias) if isinstance(x, Integral) and type(x) is not bool]
+            numbers = ", ".join(_checks.shown(int(x)) for x in sizes)
+            write = f": write {cls.__name__}(HeadConfig({numbers}))" if len(sizes) == 2 else ""
             raise TypeError(f"config must be a HeadConfig, got {type(config).__name__}{write}")
         _checks.flag("bias", bias)
 

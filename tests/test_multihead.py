@@ -428,6 +428,13 @@ def test_a_layer_is_made_where_its_generator_is():
             "config must be a HeadConfig, got int: write RotaryAttention(HeadConfig(512, 8))",
         ),
         (
+            lambda: MultiHeadAttention(np.int64(512), np.int64(8)),
+            TypeError,
+            "config must be a HeadConfig, got int64: write MultiHeadAttention(HeadConfig(512, 8))",
+        ),
+        (lambda: MultiHeadAttention(4), TypeError, "config must be a HeadConfig, got int"),
+        (lambda: MultiHeadAttention(4, True), TypeError, "config must be a HeadConfig, got int"),
+        (
             lambda: MultiHeadAttention((512, 8)),
             TypeError,
             "config must be a HeadConfig, got tuple",
