@@ -101,8 +101,10 @@ def fused_attention(
     A mask is data, whatever it holds, so a traced or compiled call works for another one as well;
     with a mask and ``causal`` an exported one is bound to its length.
 
-    Arguments and errors are the same, but values are not looked at: NaN in, NaN out, and meta
-    tensors, ``torch.compile``, ``torch.export`` and ``vmap`` work. Cost: the same FLOPs. Where
+    Arguments and errors are the same, but values are not looked at, and meta tensors,
+    ``torch.compile``, ``torch.export`` and ``vmap`` work. NaN in, NaN out, but for one case:
+    torch's kernel on a processor may answer a NaN in q or k with zeros, where it has so few keys
+    that they do not fill a register, up to 7 in float32 with AVX2. Cost: the same FLOPs. Where
     torch has a fused kernel, on a CPU for (B, h, T, d_k) with d_v = d_k and equal leading axes,
     no (Tq, Tk) matrix is kept without a mask; elsewhere it makes them, and one of ``causal``. A
     mask it turns into a matrix of floats. Source: Dao et al. (2022), *FlashAttention*.
@@ -153,7 +155,8 @@ def trace(
     tau = check_inputs(q, k, v, mask, causal, temperature)
     if torch.tensor(tau, dtype=_checks.wide(q.dtype)) == 0:
         raise ValueError(
-            f"temperature must lie in (0, ∞], since the trace divides by it, got {tau}"
+            f"temperature must not round to 0 in {_checks.wide(q.dtype)}, since the trace divides "
+            f"by it, got {tau}"
         )
     dtype, (q, k, v) = q.dtype, widened(q, k, v)
     scores = _finite(scores_of(q, k), dtype)

@@ -101,9 +101,10 @@ def gradients_from_weights(
 ) -> AttentionGradients:
     """:func:`attention_backward` for a caller that kept the weights, (…, Tq, Tk), and knows τ.
 
-    Errors as there; the values of the weights are not checked. Every step is computed in the dtype
-    of ``q``.
+    Errors as there, and TypeError where ``temperature`` is None; scores are not made and values not
+    looked at: NaN in, NaN out. Every step is computed in the dtype of ``q``.
     """
+    _checks.number("temperature", temperature)
     tau = check_backward(q, k, v, None, False, temperature, grad_output)
     rows = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])
     _checks.like("weights", weights, "q", q, (*rows, q.shape[-2], k.shape[-2]))
@@ -214,7 +215,10 @@ def check_backward(q, k, v, mask, causal, temperature, grad_output) -> float | i
     """Refuse bad input, return the temperature."""
     tau = check_inputs(q, k, v, mask, causal, temperature)
     if torch.tensor(tau, dtype=_checks.wide(q.dtype)) == 0:
-        raise ValueError(f"temperature must lie in (0, ∞], since attention jumps at 0, got {tau}")
+        raise ValueError(
+            f"temperature must not round to 0 in {_checks.wide(q.dtype)}, since attention jumps at "
+            f"0, got {tau}"
+        )
     batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
     shape = (*batch, q.shape[-2], v.shape[-1])
     _checks.like("grad_output", grad_output, "the inputs", q, shape)

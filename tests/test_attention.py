@@ -411,6 +411,17 @@ def test_the_fused_call_looks_at_no_values():
     assert out.shape == fused_attention(*GOOD).shape
 
 
+@pytest.mark.parametrize("name", ["q", "k"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("axes", [(), (1, 1)])
+def test_the_fused_answer_to_nan_is_nan_or_zeros_never_a_number(name, causal, axes):
+    """On AVX2 zeros for (1, 1, 7, 4), but for a k that is not causal; NaN for (7, 4)."""
+    q, k, v = (random(*axes, 7, 4, seed=seed, dtype=torch.float32) for seed in range(3))
+    {"q": q, "k": k}[name][..., 0, :] = math.nan
+    met = fused_attention(q, k, v, causal=causal)[..., 0, :]
+    assert met.isnan().all() or (axes and not met.any())
+
+
 @pytest.mark.parametrize("temperature", [None, 0.5, 0.01])
 def test_scores_beyond_float16_are_no_mask(temperature):
     """A single key: its value, whatever the score. The trace would have to write the score down."""
@@ -432,9 +443,12 @@ def test_scores_that_overflow_once_they_are_scaled(dtype, size, temperature):
         trace(q, k, v, temperature=temperature)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1e-320])
+@pytest.mark.parametrize("temperature", [0.0, 1e-320, 1e-50])
 def test_the_trace_has_no_frozen_limit(temperature):
-    message = f"temperature must lie in (0, ∞], since the trace divides by it, got {temperature}"
+    message = (
+        "temperature must not round to 0 in torch.float32, since the trace divides by it, got "
+        f"{temperature}"
+    )
     with refuses(ValueError, message):
         trace(*GOOD, temperature=temperature)
 

@@ -468,6 +468,8 @@ def test_weights_of_other_inputs_are_refused():
     weights = trace(q, k, v).weights
     with refuses(ValueError, f"weights must have shape {(B, h, Tq, Tk)}, got {(B, h, Tq, Tk - 1)}"):
         gradients_from_weights(q, k, v, weights[..., :-1], grad_output, 1.0)
+    with refuses(TypeError, "temperature must be a number, got NoneType"):
+        gradients_from_weights(q, k, v, weights, grad_output, None)
 
 
 def test_flops_against_a_count_of_what_runs():
@@ -509,7 +511,7 @@ BAD_SHAPES = (
     "expected q (…, Tq, d_k), k (…, Tk, d_k) and v (…, Tk, d_v), no axis of length 0 and leading "
     "axes that broadcast, got "
 )
-JUMP = "temperature must lie in (0, ∞], since attention jumps at 0, got "
+JUMP = "temperature must not round to 0 in torch.float32, since attention jumps at 0, got "
 BAD = [
     (
         (*GOOD, OUT.double()),
@@ -555,6 +557,7 @@ def test_bad_input(arguments, error, message):
     [
         (0.0, JUMP + "0.0"),
         (1e-320, JUMP + "1e-320"),
+        (1e-50, JUMP + "1e-50"),
         (-1, "temperature must lie in [0, ∞], got -1.0"),
     ],
 )
