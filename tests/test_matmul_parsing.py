@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import pytest
 
 from hydra_lib.matmul.bilinear import BilinearAlgorithm
@@ -20,6 +21,12 @@ def test_reads_products_in_any_order_with_or_without_spaces():
     assert algorithm.U.tolist() == [[[0, 1], [0, 0]], [[1, 0], [0, -1]]]
     assert algorithm.V.tolist() == [[[0, 0], [0, 1]], [[-1, 1], [0, 0]]]
     assert algorithm.W.tolist() == [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]
+
+
+def test_reads_the_minus_of_print():
+    printed = BilinearAlgorithm.parse("p1 = (a12 − a11) b21; p2=−a11 b11", "c11 = p1 − p2")
+    typed = BilinearAlgorithm.parse("p1 = (a12 - a11) b21; p2=-a11 b11", "c11 = p1 - p2")
+    assert all(map(np.array_equal, printed.factors, typed.factors))
 
 
 def test_a_product_that_is_not_used():

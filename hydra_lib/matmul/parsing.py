@@ -16,7 +16,8 @@ def read(products: str, results: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """The factors U, V and W of the products p1 … pR and of the entries of C.
 
     A product is an entry of A, or a sum of entries in brackets, times the same of B; an entry of C
-    is a sum of products. Lines end at a semicolon or a new line; signs are + and -.
+    is a sum of products. Lines end at a semicolon or a new line; signs are + and -, or − as in
+    print. An index is one digit, so sides are at most 9.
 
     Raises TypeError for anything but text; ValueError for a line of another form, a name that
     stands twice in a sum or on the left, products that are not numbered from 1 on,
@@ -57,7 +58,8 @@ def _equations(of: str, text: str, left: str, right: str, like: str) -> Sums:
     """For each left side, the sums on the right: the sign of each term by its name."""
     found: Sums = {}
     for line in filter(None, map(str.strip, re.split(r"[;\n]", text))):
-        match = re.fullmatch(f"({left})={right}", re.sub(r"\s*([-+=()])\s*", r"\1", line))
+        plain = re.sub(r"\s*([-+=()])\s*", r"\1", line.replace("−", "-"))
+        match = re.fullmatch(f"({left})={right}", plain)
         if not match:
             raise ValueError(f"{of} must be lines like {like!r}, got {_checks.shown(line)}")
         name, *sums = match.groups()
