@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from hydra_lib.matmul.fast import strassen_fast
 from hydra_lib.matmul.operands import MULTIPLIED, check_out, check_pair, empty, product_shape
 from tests.refusal import refuses
 
@@ -89,6 +90,12 @@ def test_check_out_refuses_shared_memory(start):
         check_out(out, a, b)
     with refuses(ValueError, OVERLAP):
         check_out(out, b, a)
+
+
+def test_check_out_does_not_compare_addresses_that_are_none():
+    a, b, out = (torch.empty(2, 2, device="meta") for _ in range(3))
+    check_out(out, a, b)
+    assert strassen_fast(a, b, out) is out
 
 
 def test_check_out_accepts_neighbours():

@@ -117,7 +117,8 @@ def _repeats(x: torch.Tensor) -> bool:
 
 def _meet(x: torch.Tensor, y: torch.Tensor) -> bool:
     (first, end), (other, other_end) = _span(x), _span(y)
-    return min(x.numel(), y.numel()) > 0 and first < other_end and other < end
+    some = not x.is_meta and min(x.numel(), y.numel()) > 0  # a meta tensor has no address
+    return some and first < other_end and other < end
 
 
 def _span(x: torch.Tensor) -> tuple[int, int]:
