@@ -88,6 +88,22 @@ def test_compose_does_not_wrap():
         compose(one, 3)
 
 
+def test_what_would_not_fit_is_refused_before_any_work():
+    large = naive(16, 16, 16)
+    with refuses(ValueError, f"outer and inner must make at most 2³¹ numbers, got {(16**5) ** 2}"):
+        compose(large, large)
+    with refuses(ValueError, f"m, k and n must make at most 2³¹ numbers, got {36**6}"):
+        BilinearAlgorithm(*zeros(*[(1, 36, 36)] * 3)).defect()
+
+
+def test_integers_too_narrow_for_a_coefficient():
+    algorithm = BilinearAlgorithm(*(np.array([[[x]]]) for x in (-300, 1, 1)))
+    assert algorithm.multiply(np.array([[2]], np.int16), np.array([[3]], np.int16)).item() == -1800
+    narrow = np.array([[1]], np.int8)
+    with refuses(ValueError, "a and b must hold coefficients up to 300, got int8"):
+        algorithm.multiply(narrow, narrow)
+
+
 @known
 def test_gradients_pass_through(name):
     algorithm, (m, k, n), _ = KNOWN[name]

@@ -79,9 +79,11 @@ class BilinearAlgorithm:
 
         Entry [i, p, q, j, x, y] is the coefficient of ``A_ip B_qj`` in ``C_xy``, less the 1 it has
         in AB where p = q, x = i and y = j. All zeros: the algorithm is right, for any entries.
-        Source: Brent (1970), Algorithms for matrix multiplication.
+        Raises ValueError for more than 2³¹ of them. Source: Brent (1970), Algorithms for matrix
+        multiplication.
         """
         m, k, n = self.shape
+        _checks.fits("m, k and n", (m * k * n) ** 2)
         # No sum below 2^63 wraps; beyond, Python's own integers are as exact, and slower.
         largest = math.prod(map(_largest, self.factors)) * self.rank
         u, v, w = (f.astype(np.int64 if largest < 2**63 - 1 else object) for f in self.factors)
@@ -94,7 +96,8 @@ class BilinearAlgorithm:
 
         The sides must be multiples of m, k and n; the blocks are multiplied by ``@``.
 
-        Raises as :func:`hydra_lib.matmul.operands.check_pair`, and ValueError for other sides.
+        Raises as :func:`hydra_lib.matmul.operands.check_pair`, and ValueError for other sides and
+        for numpy integers too narrow for a coefficient.
 
         >>> inner = BilinearAlgorithm.parse("p1 = a11 b11; p2 = a12 b21", "c11 = p1 + p2")
         >>> inner.multiply(np.array([[1, 2]]), np.array([[3], [4]]))
@@ -105,6 +108,9 @@ class BilinearAlgorithm:
         if a.ndim != 2 or b.ndim != 2 or a.shape[0] % m or a.shape[1] % k or b.shape[1] % n:
             got = f"{tuple(a.shape)} and {tuple(b.shape)}"
             raise ValueError(f"sides of a and b must be multiples of {m}, {k} and {n}, got {got}")
+        largest = max(map(_largest, self.factors))
+        if isinstance(a, np.ndarray) and a.dtype.kind in "iu" and largest > np.iinfo(a.dtype).max:
+            raise ValueError(f"a and b must hold coefficients up to {largest}, got {a.dtype}")
         left, right = list(_cut(a, m, k)), list(_cut(b, k, n))
         c = empty(a, a.shape[0], b.shape[1])
         products = [_sum(u, left) @ _sum(v, right) for u, v in zip(self.U, self.V, strict=True)]
@@ -146,11 +152,13 @@ class BilinearAlgorithm:
 def compose(outer: BilinearAlgorithm, inner: BilinearAlgorithm) -> BilinearAlgorithm:
     """``inner`` for the products of ``outer``'s blocks (Kronecker): shapes and ranks multiply.
 
-    Raises ValueError for coefficients whose products 64 bits do not hold.
+    Raises TypeError for anything but two algorithms, ValueError for a factor of more than 2³¹
+    coefficients and for products of coefficients that 64 bits do not hold.
     """
     for name, x in (("outer", outer), ("inner", inner)):
         _checks.instance(name, x, BilinearAlgorithm)
     pairs = list(zip(outer.factors, inner.factors, strict=True))
+    _checks.fits("outer and inner", max(x.size * y.size for x, y in pairs))
     if any(_largest(x) * _largest(y) >= 2**63 for x, y in pairs):
         raise ValueError("products of outer and inner must fit in 64 bits, got larger ones")
     return BilinearAlgorithm(*(np.kron(x.astype(np.int64), y) for x, y in pairs))
