@@ -28,8 +28,9 @@ def rotate(
 
     ``x`` is (…, T, d), floating; ``start``, the position of its first row, is above 0 where rows
     before it are already turned, as in a KV cache. Raises TypeError for anything other than a
-    floating tensor, ValueError for an odd d and for a ``start`` that is no integer, 0 or more.
-    Cost: 3 d FLOPs a position, and the angles. Source: Su et al. (2021), *RoFormer*.
+    floating tensor, ValueError for an odd d and for a ``start`` that is no integer from 0 to
+    2⁵³ − T, beyond which float64 merges positions. Cost: 3 d FLOPs a position, and the angles.
+    Source: Su et al. (2021), *RoFormer*.
 
     >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
     tensor([[1.0000, 0.0000],
@@ -39,7 +40,7 @@ def rotate(
     if x.ndim < 2 or x.shape[-1] % 2:
         shape = tuple(x.shape)
         raise ValueError(f"x must be (…, T, d) with an even d, got {shape}")
-    start = _checks.integer("start", start, least=0)
+    start = _checks.integer("start", start, 0, 2**53 - x.shape[-2])
     # In float32 an angle loses a digit with every tenfold of the position; not on every device is
     # there a float64.
     even = torch.arange(0, x.shape[-1], 2, dtype=torch.float64)

@@ -69,9 +69,14 @@ def test_a_text_that_is_turned_piece_by_piece(start):
     torch.testing.assert_close(torch.cat(parts, 1), rotate(x), rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize("start", [-1, 2.5, True])
+def test_the_last_positions_are_apart():
+    first, last = rotate(torch.ones(2, 2), 2**53 - 2)
+    assert not torch.equal(first, last)
+
+
+@pytest.mark.parametrize("start", [-1, 2.5, True, 2**53 - 2])
 def test_a_start_that_is_no_position(start):
-    with refuses(ValueError, f"start must be an integer, 0 or more, got {start}"):
+    with refuses(ValueError, f"start must be an integer from 0 to 9007199254740989, got {start}"):
         rotate(torch.ones(3, 4), start)
 
 
