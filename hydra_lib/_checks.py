@@ -23,7 +23,10 @@ def shown(value: Any) -> str:
     """``repr``, cut to a line."""
     if isinstance(value, int) and value.bit_length() > 128:
         return f"an integer of {value.bit_length()} bits"
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no integer of more than 4300 digits, in a list neither
+        return type(value).__name__
     return text if len(text) <= 80 else text[:79] + "…"
 
 
@@ -51,6 +54,8 @@ def integer(name: str, value: Any, least: int | None = 1, most: int = LARGEST) -
 
 def number(name: str, value: Any) -> float | int:
     """A real number, Python's own, that fits in a float; it may be infinite or NaN."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:  # as `integer` takes it
+        value = value[()]
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:

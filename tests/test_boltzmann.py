@@ -5,13 +5,14 @@ import math
 import random
 
 import mpmath
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_lib import boltzmann
-from tests.refusal import refuses
+from tests.refusal import refuses, unhooked
 
 LN2 = math.log(2.0)
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -435,6 +436,13 @@ def test_a_temperature_may_be_an_unsigned_integer(dtype):
     scores = torch.tensor([[0.0, 1.0], [3.0, 1.0]])
     tau = torch.tensor([[0], [2]]).to(dtype)
     assert torch.equal(boltzmann.entropy(scores, tau), boltzmann.entropy(scores, tau.float()))
+
+
+def test_a_temperature_may_be_an_array_without_axes():
+    scores = torch.tensor([0.0, 1.0])
+    with unhooked():
+        found = boltzmann.probabilities(scores, np.array(2.0))
+    assert torch.equal(found, boltzmann.probabilities(scores, 2.0))
 
 
 def test_another_default_device_is_not_that_of_the_temperature():
