@@ -112,7 +112,10 @@ def sample_scores(
     k = mu_k + sigma_k * torch.randn(rows, keys, d_k, generator=generator, device=device)
     scores = (k @ q).squeeze(-1)  # (rows, keys, d_k) x (rows, d_k, 1) -> (rows, keys)
     if not scores.isfinite().all():
-        raise ValueError(f"scores overflow {scores.dtype}")
+        raise ValueError(
+            f"expected mu_q, mu_k, sigma_q and sigma_k whose scores fit in {scores.dtype}, got "
+            f"{mu_q}, {mu_k}, {sigma_q} and {sigma_k}"
+        )
     return scores
 
 
