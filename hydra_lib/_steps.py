@@ -16,6 +16,7 @@ def html_table(steps: Any, *formulas: str) -> str:
     """Names, formulas and shapes, as a notebook shows them."""
     lines = ["<th>step</th><th>formula</th><th>shape</th>"]
     for name, formula, tensor in zip(steps._fields, formulas, steps, strict=True):
-        cells = name, formula, " × ".join(map(str, tensor.shape)) or "one number"
+        shape = " × ".join(map(str, getattr(tensor, "shape", "—")))
+        cells = name, formula, shape or "one number"
         lines.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
     return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"

@@ -79,6 +79,8 @@ def test_a_notebook_shows_a_table_of_steps():
     assert rows[1] == "<td>scores</td><td>q kᵀ</td><td>1 × 2</td></tr>"
     assert rows[5] == "<td>output</td><td>weights v</td><td>1 × 2</td></tr></table>"
     assert len(rows) == 6
+    without = trace(*by_hand())._replace(output=None)
+    assert "<td>weights v</td><td>—</td>" in without._repr_html_()
 
 
 def test_trace_masks_by_hand():
