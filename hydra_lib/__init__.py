@@ -1,9 +1,9 @@
 """Hydra: one operation, ``weights @ values``, from a running sum to a GPU kernel.
 
 The top level holds the functions of chapters 1 to 8. Beside it are rooms, each named for its
-subject and loaded when it is first asked for: ``toy`` (a language and a model whose heads can be
-examined), ``matmul`` (Strassen), ``timing``, ``kernels`` (Triton), ``parallel`` (several devices),
-``exercises``, ``widgets``, ``figures``, ``notebook`` and ``records``.
+subject and loaded when it is first asked for: ``sentence`` (the book's), ``toy`` (a language and a
+model whose heads can be examined), ``matmul`` (Strassen), ``timing``, ``kernels`` (Triton),
+``parallel`` (several devices), ``exercises``, ``widgets``, ``figures``, ``notebook``, ``records``.
 
 The core takes torch tensors and gives torch tensors of the same dtype and device; a list or a NumPy
 array is refused with a sentence, never converted. Plain numbers may be Python's or NumPy's. Bad
