@@ -80,6 +80,17 @@ def test_every_fault_of_a_module_still_parses():
         compile(text, "boltzmann.py", "exec")
 
 
+@pytest.mark.parametrize(("tool", "known"), [(mutants, "toy.model"), (mutants_js, "tiles.js")])
+def test_an_unknown_name_is_answered_with_the_known_ones(tool, known, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["tool", known, "nonesuch"])
+    monkeypatch.setattr(tool.shutil, "copytree", None)
+    with pytest.raises(SystemExit, match=r"^2$"):
+        tool.main()
+    said = capsys.readouterr().err
+    assert f", {known}, " in said
+    assert said.endswith(", got nonesuch\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", [("mutants.py", "masking"), ("mutants_js.py", "tiles.js")])
 def test_the_copy_holds_all_that_its_tests_need(tool):

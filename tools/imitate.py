@@ -80,4 +80,6 @@ def main(versions: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m tools.imitate tools/colab.txt")
+    main(sys.argv[1])

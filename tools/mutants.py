@@ -185,12 +185,21 @@ def examine(name: str, copy: Path, sample: int | None, seed: int) -> None:
     print(f"{name}: {killed} of {len(chosen)} killed ({rate:.0%}), {len(every)} in all", flush=True)
 
 
+def tested() -> list[str]:
+    """The modules that have tests of their own."""
+    paths = (p.relative_to(ROOT / "hydra_lib") for p in (ROOT / "hydra_lib").rglob("*.py"))
+    names = (".".join(path.with_suffix("").parts) for path in paths)
+    return sorted(n for n in names if (ROOT / f"tests/test_{n.replace('.', '_')}.py").is_file())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("modules", nargs="*", default=CORE.split(), help="such as toy.model")
     parser.add_argument("--sample", type=int, help="how many mutants of each module")
     parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    options, known = parser.parse_args(), tested()
+    if unknown := [name for name in options.modules if name not in known]:
+        parser.error(f"modules must be of {', '.join(known)}, got {', '.join(unknown)}")
     # One thread, before torch starts any, and nothing compiled that could outlive its source.
     os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True

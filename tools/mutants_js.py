@@ -157,16 +157,17 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="so many mutants of each file")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    names = [Path(name).name for name in asked.files]
+    known = sorted(path.name for path in (ROOT / STATIC).glob("*.js"))
+    names = [Path(name).name for name in asked.files] or known
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"files must be of {', '.join(known)}, got {', '.join(unknown)}")
     with tempfile.TemporaryDirectory() as place:
         skip = shutil.ignore_patterns("__pycache__", ".*", "_build")
         folder = Path(shutil.copytree(ROOT, Path(place, "copy"), ignore=skip))
         os.chdir(folder)
         sys.path.insert(0, str(folder))
         importlib.import_module("hydra_lib.widgets")
-        for path in sorted((folder / STATIC).glob("*.js")):
-            if names and path.name not in names:
-                continue
+        for path in (folder / STATIC / name for name in names):
             text = path.read_text("utf-8")
             if not survives(path.name):
                 sys.exit(f"{path.name}: its tests fail unchanged\n{Path('out.txt').read_text()}")
