@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 BOOK = ROOT / "book"
 REPOSITORY = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]
 ADDRESS, BRANCH = REPOSITORY["url"].rstrip("/"), REPOSITORY["branch"]
-# Where GitHub Pages publishes a repository, as .github/workflows/publish.yml asks it to.
+# Where GitHub Pages publishes a repository, as .github/workflows/ci.yml asks it to.
 SITE = "https://{}.github.io/{}/".format(*ADDRESS.split("/")[-2:])
 FIRST_CELL = (ROOT / "tools" / "first_cell.py").read_text("utf-8").replace("ADDRESS", ADDRESS)
 
