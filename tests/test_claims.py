@@ -83,7 +83,7 @@ def formulas(text):
 def value(formula, **letters):
     """A formula of the page in numbers, ``n(n+1)/2`` at n = 6."""
     python = re.sub(r"\\cdot|[{}\s]", lambda m: "*" if m[0] == "\\cdot" else "", formula)
-    python = re.sub(r"(?<=[\w)])(?=\()|(?<=[a-z\d)])(?=[a-z])", "*", python)
+    python = re.sub(r"(?<=[\w)])(?=\()|(?<=[a-zA-Z\d)])(?=[a-zA-Z])", "*", python)
     return eval(python.replace("^", "**"), {"__builtins__": {}}, letters)
 
 
@@ -146,6 +146,7 @@ def test_formulas_are_read():
     assert value("2nd^2", n=3, d=5) == 150
     assert value("1.8 \\cdot 10^{15}") == 1.8e15
     assert value("(a+b)(a-b)", a=5, b=2) == 21
+    assert value("w T", w=2, T=3) == 6
     assert whole_numbers("1920 × 1080 × 3 and 68,719,476,736, of 7") == [
         1920, 1080, 3, 68_719_476_736, 7,
     ]  # fmt: skip
