@@ -1,5 +1,6 @@
 """The faults that the mutation tool plants: where, which, and where none."""
 
+import re
 import subprocess
 import sys
 
@@ -78,6 +79,16 @@ def test_every_fault_of_a_module_still_parses():
     assert source not in changed
     for text in changed:
         compile(text, "boltzmann.py", "exec")
+
+
+def test_a_module_of_the_core_stands_in_every_list_of_them():
+    core = {path.stem for path in (ROOT / "hydra_lib").glob("[a-z]*.py")} - {"notebook"}
+    page = (ROOT / "book" / "library" / "core.md").read_text("utf-8")
+    assert set(re.findall(r"automodule:: hydra_lib\.(\w+)", page)) == core
+    assert {*mutants.CORE.split(), "sentence"} == core
+    weekly = (ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8")
+    listed = re.findall(r"tests/test_\{(.+?)\}\.py", weekly)
+    assert core - {"sentence"} <= set(",".join(listed).split(","))
 
 
 @pytest.mark.parametrize(("tool", "known"), [(mutants, "toy.model"), (mutants_js, "tiles.js")])
