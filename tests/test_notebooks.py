@@ -1,6 +1,7 @@
 """The notebooks that readers open: in step with the text, plain, without spoilers, linked."""
 
 import ast
+import dis
 import html
 import importlib.util
 import json
@@ -155,6 +156,41 @@ def test_every_widget_has_a_name_and_python_talks_to_one(path):
     talks = [c for c in code if c.startswith("# Python and the widget share their settings")]
     assert len(talks) == 1
     assert re.search(r"^w\.\w+.* = ", talks[0], re.MULTILINE)
+
+
+def reads_and_sets(code):
+    """What a cell reads before it sets it, and what it sets other than by an import."""
+    reads, sets, before = set(), set(), ""
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_NAME", "LOAD_GLOBAL"):
+            reads |= {step.argval} - sets
+        elif step.opname == "STORE_NAME" and not before.startswith("IMPORT"):
+            sets.add(step.argval)
+        elif isinstance(step.argval, types.CodeType):  # a function, a comprehension
+            reads |= reads_and_sets(step.argval)[0] - sets
+        before = step.opname
+    return reads, sets
+
+
+def taken_away(sources):
+    """Names that a cell reads and a later one sets: so it cannot be run again after that one."""
+    names = [reads_and_sets(compile(source, "cell", "exec")) for source in sources]
+    return {
+        f"{name}, which cell {at} reads, is set again by cell {later}"
+        for at, (reads, _) in enumerate(names)
+        for later in range(at + 1, len(names))
+        for name in reads & names[later][1] - {"generator"}  # cells may go on drawing from any
+    }
+
+
+@every_notebook
+def test_a_cell_can_be_run_again_after_all_others(path):
+    said = "x, which cell 1 reads, is set again by cell 2"
+    assert taken_away(["x = 1", "print(x)", "for x in (1, 2):\n    y = x"]) == {said}
+    assert taken_away(["import a as x", "def f():\n    return x", "x = 1"]) == {said}
+    assert not taken_away(["x = 1\nprint([x for y in (1,)])", "x = y = 2", "import x"])
+    plain = [cell.source for cell in cells(path, "code") if not cell.source.startswith("%")]
+    assert not taken_away(plain)
 
 
 def as_text(path):
