@@ -328,6 +328,28 @@ def test_a_reference_that_leaves_float64_is_refused():
         compare(lambda x: x.float(), torch.clone, (torch.ones(3),))
 
 
+def test_a_function_that_writes_to_its_inputs():
+    """A right answer, and every later call would start from another input."""
+    q, k = two()
+
+    def halved(q, k):
+        q /= 2
+        return q @ k.mT
+
+    def exact(q, k):
+        return q @ k.mT / 2
+
+    text = "candidate changed its inputs: each call would do something else"
+    with pytest.raises(FailedCheckError, match=exactly(text)):
+        compare(exact, halved, (q, k), **QUICK)
+    text = "reference changed its inputs: each call would do something else"
+    with pytest.raises(FailedCheckError, match=exactly(text)):
+        compare(halved, exact, (q, k), exact=exact, **QUICK)
+    with torch.inference_mode():
+        plain = torch.ones(3, 3)
+        assert compare(torch.neg, torch.neg, (plain,), **QUICK).candidate_error == 0
+
+
 def test_compare_numpy_python_and_gradients():
     x = np.linspace(0, 1, 11)
     assert compare(np.sum, lambda x: sum(x.tolist()), (x,), **QUICK).candidate_error < 1e-15

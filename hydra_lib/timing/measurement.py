@@ -5,7 +5,7 @@ a cold first call (warm-up), one lucky sample (quantiles of many), two moments o
 (pairs, in one run), a fast wrong answer (checked in float64 first), a number without its machine.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape
 
@@ -153,8 +153,9 @@ def compare(
     Both take ``inputs`` as their arguments. ``exact`` (by default ``reference``) is called on the
     same in float64 and must stay there. An error above ``tolerance`` (by default
     :func:`hydra_lib.timing.accuracy.tolerance_for` the dtype) refuses a function, as does a
-    candidate of another dtype. Pairs are timed until the interval of the median ratio is within
-    ± 1 %; ``flops`` and ``bytes`` count for both; the rest as in :func:`bench`.
+    candidate of another dtype, or a tensor of ``inputs`` that a function changed. Pairs are timed
+    until the interval of the median ratio is within ± 1 %; ``flops`` and ``bytes`` count for both;
+    the rest as in :func:`bench`.
 
     Raises as :func:`bench`, TypeError for ``inputs`` that are no tuple, and
     :class:`hydra_lib.timing.accuracy.FailedCheckError`.
@@ -175,8 +176,13 @@ def compare(
         ("exact", exact, [to_float64(x) for x in inputs], set()),
         ("reference", reference, inputs, devices),
     )
-    # Copies, because all of them may write to one buffer of the caller's.
-    got = {c[0]: [as_tensor(x).detach().clone() for x in first_call(*c)] for c in calls}
+    got = {}
+    for name, fn, given, on in calls:
+        before = _versions(given)
+        # Copies, because all of them may write to one buffer of the caller's.
+        got[name] = [as_tensor(x).detach().clone() for x in first_call(name, fn, given, on)]
+        if _versions(given) != before:
+            raise FailedCheckError(f"{name} changed its inputs: each call would do something else")
     errors = [check(n, got[n], got["exact"], tolerance) for n in ("reference", "candidate")]
     mine, theirs = _dtypes(got["candidate"]), _dtypes(got["reference"])
     if mine != theirs:
@@ -189,6 +195,11 @@ def compare(
         Timing(*quantiles(t), times.shape[1], dtype, flush, flops, bytes, about) for t in times
     )
     return Comparison(*quantiles(times[0] / times[1]), one, two, *errors)
+
+
+def _versions(inputs: Iterable) -> list[int]:
+    """How often each tensor was written to, as torch counts it for autograd."""
+    return [x._version for x in inputs if isinstance(x, torch.Tensor) and not x.is_inference()]
 
 
 def check_options(fns: dict, flush: bool, device: Device, **numbers: Count) -> None:
