@@ -23,6 +23,10 @@ def soft(s, dim=-1):
     return torch.softmax(s, dim)
 
 
+def over_the_sum(x, more):
+    return x / (x.sum(-1, keepdim=True) + more)
+
+
 # --- 01 aggregation -----------------------------------------------------------------------------
 
 
@@ -314,6 +318,7 @@ CHAPTER_02 = {
             lambda s, m: soft(s.masked_fill(~m, -INF)).nan_to_num()[None],
             lambda s, m: soft(s.masked_fill(~m, -1e9)) * m,
             lambda s, m: soft(s.masked_fill_(~m, -INF)).nan_to_num(),
+            lambda s, m: over_the_sum(s.masked_fill(~m, -INF).exp(), ~m.any(-1, keepdim=True)),
         ],
         [
             (lambda s, m: hydra.probabilities(hydra.apply_mask(s, m), 0), "τ, not the axis"),
@@ -328,6 +333,9 @@ CHAPTER_02 = {
             (lambda s, m: hydra.probabilities(s.masked_fill(m, -INF)), "inverted"),
             (lambda s, m: soft(s.masked_fill(~m, -1e9)), "large negative"),
             (lambda s, m: soft(s.masked_fill(~m, -25)), "not zero"),
+            (lambda s, m: soft(s.masked_fill(~m, -20)) * m, "300 lower"),
+            (lambda s, m: soft(s.masked_fill(~m, -1000)) * m, "1e+06 lower"),
+            (lambda s, m: over_the_sum(s.masked_fill(~m, -INF).exp(), 1e-6), "added to the sum"),
             (lambda s, m: soft(s.masked_fill(~m, torch.finfo(s.dtype).min)), "large negative"),
             (lambda s, m: soft(s.masked_fill(~m, -10)), "small number"),
             (lambda s, m: soft(s.masked_fill(~m, -1e4)), "large negative"),
@@ -805,8 +813,10 @@ CHAPTER_05 = {
             lambda q, k, v: F.one_hot((q @ k.T).argmax(1), len(k)).float() @ v.float(),
         ],
         [
-            (lambda q, k, v: soft(q @ k.T * 1e6) @ v, ("close", "limit")),
-            (lambda q, k, v: soft(q @ k.T / 1e-3) @ v, ("close", "limit")),
+            (lambda q, k, v: soft(q @ k.T * 1e6) @ v, "scores lie close"),
+            (lambda q, k, v: soft(q @ k.T / 1e-3) @ v, "scores lie close"),
+            (lambda q, k, v: soft(q @ k.T / 1e-15) @ v, "scores lie close"),
+            (lambda q, k, v: soft(q @ k.T / 1e-30) @ v, "scores lie close"),
             (lambda q, k, v: soft(s_of(q, k)) @ v, ("soft", "√d_k")),
             (lambda q, k, v: hydra.scaled_dot_product_attention(q, k, v, temperature=1), "soft"),
             (
@@ -1818,6 +1828,7 @@ CHAPTER_09 = {
         ],
         [
             (lambda p, q: int(15 * p / q), "rounded down"),
+            (lambda p, q: round(15 * p / q, 1), "214.3"),
             (lambda p, q: 15 * p // q, "rounded down"),
             (lambda p, q: 18 * p / q, "18"),
             (lambda p, q: math.ceil(15 * p / q), "rounded up"),
@@ -2621,6 +2632,8 @@ CHAPTER_12 = {
             (lambda m, l, o: guarded(m, l, o, fade_o=False), "o is not"),
             (lambda m, l, o: guarded(m, l, o, divide=False), "the division by l"),
             (lambda m, l, o: safe_means(m, l, o).mean(0), "a mean of the ranks"),
+            (lambda m, l, o: guarded(m, l, l[..., None] * o), "takes o for a mixture"),
+            (lambda m, l, o: unguarded(m, l, l[..., None] * o), "takes o for a mixture"),
             (
                 lambda m, l, o: (soft(m, 0).nan_to_num()[..., None] * safe_means(m, l, o)).sum(0),
                 "e^m l",

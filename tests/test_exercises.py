@@ -572,5 +572,6 @@ def test_a_matrix_made_elsewhere_is_not_seen_and_that_is_said():
     assert CHECKS["backward.delta"](lambda g, o: (g * o).sum(-1)).says == "Right."
     padded = strassen.peel(exercise_answers.peel_numpy).says
     assert (
-        padded == "Right. Padding, or a product of side 3, would be seen in torch's functions only."
+        padded
+        == "Right. (How NumPy came by the even part is not seen here: only torch's calls are.)"
     )

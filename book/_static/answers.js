@@ -9,7 +9,10 @@ const answers = (() => {
 
   /** A number, or sums, products, powers, roots and brackets of numbers: 0.8, 4/5, 7^4 · 64^3, 2/ln(10). */
   function typed(text) {
-    const plain = text.replace(/[−–‐‑]/g, "-").replace(/[×·⋅∙•∗]|(?<![a-z])x(?![a-z])/gi, "*").replace(/[÷⁄∕]/g, "/").replace(/∞/g, "inf")
+    if (!text.trim()) throw new Error("expected a number in each field, one is empty");
+    if (/^\s*[=≈~]?\s*[-−+]?\d+,\d+\s*$/.test(text) && !/[1-9]\d{0,2},\d{3}\b/.test(text))
+      throw new Error(`expected numbers, got the text '${text.trim()}': write ${text.trim().replace(",", ".")}, with a point`);
+    const plain = text.replace(/^\s*[=≈~]/, "").replace(/[−–‐‑]/g, "-").replace(/[×·⋅∙•∗]|(?<![a-z])x(?![a-z])/gi, "*").replace(/[÷⁄∕]/g, "/").replace(/∞/g, "inf")
       .replace(/[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (raised) => `^(${[...raised].map((one) => "0123456789-"["⁰¹²³⁴⁵⁶⁷⁸⁹⁻".indexOf(one)]).join("")})`)
       .replace(/\b(?:math|np|numpy|torch)\.(?=[a-z])/gi, "")
       .replace(/[½⅓¼⅕⅛]/g, (part) => `(1/${{ "½": 2, "⅓": 3, "¼": 4, "⅕": 5, "⅛": 8 }[part]})`)

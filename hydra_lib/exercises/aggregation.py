@@ -4,7 +4,7 @@ import torch
 
 from hydra_lib import aggregation
 from hydra_lib.exercises import check, progress
-from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.compare import DIGITS, function, value
 from hydra_lib.exercises.differences import how_many
 from hydra_lib.exercises.reader import numbers
 
@@ -104,6 +104,8 @@ def next_number(answer) -> str | None:
         sequence = start + step * torch.arange(4, dtype=torch.float64)
         guess = (row @ sequence).item()
         if not abs(guess - (start + 4 * step)) < 1e-4:
+            if torch.allclose(row, torch.tensor([-1 / 3, 0, 0, 4 / 3]).double(), atol=5e-3):
+                return DIGITS
             return f"{sequence.int().tolist()} goes on with {start + 4 * step}, not {guess:g}"
     return None
 

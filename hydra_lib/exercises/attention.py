@@ -122,7 +122,10 @@ def _best(q, k, dim: int = -1):
         (1e-30 * _qkv(6)[0], *_qkv(6)[1:]),  # of the last two, all scores lie close
     ],
     mistakes=[
-        (_mixed(lambda q, v: 1e-6), "that is soft where two scores lie close: take the limit"),
+        *(
+            (_mixed(lambda q, v, tau=tau: tau), "that is soft where scores lie close: no number is")
+            for tau in (1e-6, *(10.0**-n for n in range(12, 32)))
+        ),
         (_mixed(_root), "that is soft: the temperature is still √d_k"),
         (_mixed(lambda q, v: 1), "that is soft: the temperature is still 1"),
         (lambda q, k, v: v[_best(q, k, 0)], "wrong axis: that is the best query of each key"),

@@ -237,6 +237,13 @@ def _means(m, l, o):
             lambda m, l, o: torch.nan_to_num(_plain_sum(m, l, o)),
             "each rank counts from its own maximum: bring l and o to the common one first",
         ),
+        *(
+            (
+                lambda m, l, o, guard=guard: _merged_ranks(m, l, l[..., None] * o, guard),
+                "that takes o for a mixture: it is the sum itself, not yet divided by l",
+            )
+            for guard in (True, False)
+        ),
         (_means, "a mean of the ranks' outputs: one that found more weight must count for more"),
         (
             lambda m, l, o: torch.nan_to_num(_means(m, l, o)),
@@ -286,6 +293,7 @@ _RATIO = 2 * 7 * 1e5 / (4 * 4096 + 2 * 2048)  # GB a second: 1e14 FLOP/s over 1e
             8 * _RATIO,
             "8 times: R is the speed of one rank; or those are Gbit, and a GB is 8 of them",
         ),
+        (_RATIO * 1e9 / 2**30, "those are GiB, of 2³⁰ bytes; the question is GB, of 10⁹"),
         (_RATIO * 8 / 7, "each time around a rank sends 7 of its 8 pieces: P − 1, not P"),
         (_RATIO / 7, "a rank does an eighth of the work, but sends nearly as much"),
         (_RATIO / 8, "a rank does an eighth of the work: the link must be faster, not slower"),

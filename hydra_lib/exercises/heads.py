@@ -227,7 +227,7 @@ def _padded_cases() -> list[tuple]:
         cases.append((q, k, v, torch.tensor(lengths)))
     # Real scores far below 0: what is filled in must lie below them still. Padded ones far above:
     # no number that is added outweighs them.
-    low = -1e12 * q.abs(), k.abs(), v, torch.tensor(lengths)
+    low = -1e36 * q.abs(), k.abs(), v, torch.tensor(lengths)
     padding = ~_real(q, torch.tensor(lengths))[:, None, :, None]
     high = q, torch.where(padding, 1e12 * k, k), v, torch.tensor(lengths)
     return [*cases, low, high]

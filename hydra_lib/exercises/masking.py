@@ -8,6 +8,7 @@ from hydra_lib.exercises.compare import function, value
 from hydra_lib.exercises.differences import alike, text
 from hydra_lib.exercises.reader import Wrong, boolean, numbers
 from hydra_lib.exercises.tried import copies, in_some_form
+from hydra_lib.exercises.verdict import Verdict
 
 __all__ = [
     "gradient_pairs",
@@ -125,7 +126,7 @@ def _masked_weights_cases() -> list[tuple]:
     return [(torch.randn(m.shape, generator=generator, dtype=torch.float64), m) for m in masks]
 
 
-def _exactly_zero(tried, case) -> str | None:
+def _exactly_zero(tried, case) -> str | Verdict | None:
     scores, mask = copies(case)
     if tried.got.reshape(mask.shape)[~mask].any():
         return "a forbidden weight is small, but not zero"
@@ -145,7 +146,32 @@ def _exactly_zero(tried, case) -> str | None:
     again = in_some_form(tried.answer, [(higher, mask)], numbers)[0].got
     if isinstance(again, Wrong) or not alike(again, found):
         return "with forbidden scores 1000 higher other weights come out: mask first, then softmax"
-    return None
+    return _far_below(tried.answer, scores, mask)
+
+
+def _far_below(answer, scores, mask) -> str | Verdict | None:
+    """Softmax asks only how far apart scores are; a number in place of −∞ is near to some."""
+    for below in (300.0, 1e6):
+        lower = scores - below
+        found = in_some_form(answer, [(lower, mask)], numbers)[0].got
+        if isinstance(found, Wrong) or not alike(
+            found, boltzmann.probabilities(masking.apply_mask(lower, mask))
+        ):
+            break
+    else:
+        return None
+    if below > 300 and not isinstance(found, Wrong) and found.isnan().any():
+        return Verdict(True, _EXP)
+    return (
+        f"with all scores {below:g} lower other weights come out: is there a number in place of "
+        "−∞, or one added to the sum?"
+    )
+
+
+_EXP = (
+    "Right. (Where all scores are below −745, though, every exp is 0 and this divides 0 by 0: "
+    "torch.softmax takes the largest score off first.)"
+)
 
 
 def _softmax(scores, dim=-1):

@@ -72,7 +72,7 @@ def multiplications():
 
 
 @function(
-    [(1e11, 1e9), (3e10, 2e9), (5e10, 2e10)],
+    [(1e11, 1e9), (3e10, 2e9), (5e10, 2e10), (1e11, 7e9)],
     mistakes=[
         (lambda p, q: 15 * p / q + 1, "one less: the question is where both take equally long"),
         *(
@@ -119,7 +119,7 @@ def _even_part_only(tried, case) -> str | Verdict | None:
     ):
         return Verdict(
             True,
-            f"Right. Padding, or a product of side {n}, would be seen in torch's functions only.",
+            "Right. (How NumPy came by the even part is not seen here: only torch's calls are.)",
         )
     even = False
     for call in tried.calls:
