@@ -145,7 +145,7 @@ def expect_setting(page, values, weights, row, rule):
     )
     expect(page.get_by_label("Rule")).to_have_value(rule)
     expect(page.get_by_label("Window width")).to_be_visible(visible=rule == "window")
-    expect(page.get_by_label("Decay rate")).to_be_visible(visible=rule == "decay")
+    expect(page.get_by_label("Decay factor r")).to_be_visible(visible=rule == "decay")
     slider = page.get_by_label("Output row")
     expect(slider).to_have_value(str(row + 1))
     expect(slider).to_have_attribute("max", str(len(values)))
@@ -157,7 +157,7 @@ def expect_setting(page, values, weights, row, rule):
 def test_what_stands_there(widget_page):
     page = opened(widget_page)
     labels = page.locator(".hydra-control > span")
-    expect(labels).to_have_text(["Rule", "Values", "Output row", "Window width", "Decay rate"])
+    expect(labels).to_have_text(["Rule", "Values", "Output row", "Window width", "Decay factor r"])
     expect(page.get_by_label("Rule").locator("option")).to_have_text(
         ["running sum", "running mean", "window", "decay"]
     )
@@ -186,7 +186,7 @@ def test_rules_and_their_sliders(widget_page):
     rule.focus()
     press(page, "ArrowDown")
     expect_setting(page, EVEN, aggregation.decay(5, 0.5), 3, "decay")
-    rate = page.get_by_label("Decay rate")
+    rate = page.get_by_label("Decay factor r")
     rate.focus()
     press(page, "End")
     expect_setting(page, EVEN, aggregation.running_mean(5), 3, "decay")

@@ -17,7 +17,7 @@ function render({ model, el: root }) {
   const given = model.get("given");
   const rule = choice("Rule", RULES, (value) => update(model, { rule: value }));
   const width = slider("Window width", { min: 1, max: 5 }, (value) => update(model, { width: value }));
-  const rate = slider("Decay rate", { min: 0, max: 1, step: 0.05 }, (value) =>
+  const rate = slider("Decay factor r", { min: 0, max: 1, step: 0.05 }, (value) =>
     update(model, { rate: value }));
   const row = slider("Output row", { min: 1, max: 5 }, (value) => update(model, { row: value - 1 }));
   const values = choice("Values", [["", "as given"], ...Object.keys(SETS).map((k) => [k, k])],

@@ -6,7 +6,6 @@ const PRESETS = {
   "base Transformer": [512, 8],
   "GPT-2 small": [768, 12],
   "GPT-2 XL": [1600, 25],
-  "Llama 3 8B": [4096, 32],
 };
 const FINEST = 128; // more cuts than this cannot be told apart
 const [B, T] = [2, 5];
