@@ -14,7 +14,9 @@ import copy
 import os
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from unittest import mock
 
 import torch
@@ -24,7 +26,15 @@ from hydra_lib import rotary
 from hydra_lib.heads import HeadConfig
 from hydra_lib.records import FOLDER, record, rounded, write
 from hydra_lib.timing.environment import environment_of
-from hydra_lib.toy.ablation import ablate, clone, equalize, head_weights, mean_heads
+from hydra_lib.toy.ablation import (
+    ablate,
+    ablate_by_kind,
+    clone,
+    equalize,
+    head_weights,
+    mean_heads,
+    mean_heads_by_kind,
+)
 from hydra_lib.toy.language import JOBS, Corpus, corpus, encode
 from hydra_lib.toy.model import TOY, ToyModel, train
 from hydra_lib.toy.roles import ROLES, job_losses, role_scores
@@ -41,11 +51,11 @@ def fresh(seed: int, config: HeadConfig = TOY, **options) -> ToyModel:
     return ToyModel(config, generator=torch.Generator().manual_seed(seed), **options)
 
 
-def learn(model: ToyModel, seed: int, look=None) -> None:
+def learn(model: ToyModel, seed: int, look=None, steps: int = STEPS) -> None:
     """Train on the documents of a seed; ``look(step)`` is called before each step."""
     documents = corpus(DOCUMENTS, seed=seed)
-    losses = train(model, documents.ids[:, :-1], documents.ids[:, 1:], STEPS, seed=seed)
-    for step in range(STEPS):
+    losses = train(model, documents.ids[:, :-1], documents.ids[:, 1:], steps, seed=seed)
+    for step in range(steps):
         if look:
             look(step)
         next(losses)
@@ -67,16 +77,16 @@ def outcome(model: ToyModel) -> dict:
     }
 
 
-def costs(model: ToyModel, test: Corpus, means: list | None = None) -> dict:
-    """How much each loss rises without each head: job -> layers x heads."""
+def costs(model: ToyModel, test: Corpus, without: Callable) -> dict:
+    """How much each loss rises under ``without(layer, head)``, an edit: job -> layers x heads."""
     whole = job_losses(model, test)
     shape = (len(model.layers), model.layers[0].config.n_heads)
     found = {job: torch.zeros(shape) for job in whole}
     for layer in range(shape[0]):
         for head in range(shape[1]):
-            without = job_losses(model, test, ablate(layer, head, means=means))
+            left = job_losses(model, test, without(layer, head))
             for job in whole:
-                found[job][layer, head] = without[job]["loss"] - whole[job]["loss"]
+                found[job][layer, head] = left[job]["loss"] - whole[job]["loss"]
     return {job: x.tolist() for job, x in found.items()}
 
 
@@ -102,7 +112,7 @@ def seeds(seed: int) -> dict:
     test = held_out()
     row = outcome(model)
     row |= {"every": EVERY, "history": history}
-    row["mean"] = costs(model, test, mean_heads(model, test))
+    row["mean"] = costs(model, test, partial(ablate, means=mean_heads(model, test)))
     row["clones"] = [twin(model, role, row, test) for role in ("induction", "bracket")]
     return row
 
@@ -187,24 +197,25 @@ def own_gradients(
 
 def vacancies(seed: int) -> dict:
     """Start an idle head of the second layer anew and train it alone, everything else frozen:
-    with all others at work, with the induction heads silent, and with a head of the names silent.
+    with all others at work, with the induction heads silent, and with the head silent that is
+    missed most of the rest.
 
-    A silent head says its mean. The new head is none of the silent ones: what its predecessor
-    leaves undone is the same in the three.
+    A silent head says its mean over symbols of the same kind. The new head is none of the silent
+    ones: what its predecessor leaves undone is the same in the three.
     """
     model, test = fresh(seed), held_out()
     learn(model, seed)
-    means = mean_heads(model, test)
-    rise, scores = costs(model, test, means), role_scores(model, test)["induction"][1].tolist()
-    heads = range(len(scores))
-    induction = [head for head in heads if scores[head] >= 0.5]
-    names = max(set(heads) - set(induction), key=lambda head: rise["entity"][1][head])
-    slot = min(set(heads) - {*induction, names}, key=lambda head: rise["all"][1][head])
+    means, ids = mean_heads_by_kind(model, test), test.ids[:, :-1]
+    rise = costs(model, test, partial(ablate_by_kind, means=means, ids=ids))
+    scores = role_scores(model, test)["induction"][1].tolist()
+    induction = [head for head, score in enumerate(scores) if score >= 0.5]
+    rest = set(range(len(scores))) - set(induction)
+    slot, *_, missed = sorted(rest, key=lambda head: rise["all"][1][head])
     new = head_weights(fresh(seed + 100), 1, slot)
     with torch.no_grad():
         for name, weight in head_weights(model, 1, slot).items():
             weight.copy_(new[name])
-    silent = {"nobody": [], "induction": induction, "entity": [names]}
+    silent = {"nobody": [], "induction": induction, "other": [missed]}
     found = {who: vacancy(model, slot, taken, means, seed) for who, taken in silent.items()}
     cost = {job: rise[job][1][slot] for job in JOBS[1:]}  # of the predecessor's silence
     return {"slot": slot, "cost": cost, "silent": silent, "scores": scores, "found": found}
@@ -212,9 +223,12 @@ def vacancies(seed: int) -> dict:
 
 def vacancy(model: ToyModel, slot: int, silent: list[int], means: list, seed: int) -> dict:
     """The first gradients of a new head and, after 400 steps, what it does and what without it."""
-    model, test, edit = copy.deepcopy(model), held_out(), ablate(1, *silent, means=means)
+    means = copy.deepcopy(means)
+    model, test = copy.deepcopy(model), held_out()
+    ids, answers = test.ids[:, :-1], test.ids[:, 1:]
+    edit = ablate_by_kind(1, *silent, means=means, ids=ids)
     row = {"before": job_losses(model, test, edit), "gradient": {}}
-    logits, answers = model(test.ids[:, :-1], edit), test.ids[:, 1:]
+    logits = model(ids, edit)
     for index, job in enumerate(JOBS[1:], 1):
         # Every position of the job, also where something else follows than its answer: over the
         # others alone a head that is as good as can be still has a gradient.
@@ -235,13 +249,16 @@ def vacancy(model: ToyModel, slot: int, silent: list[int], means: list, seed: in
             parameter.register_hook(lambda gradient, mask=mine[name]: gradient * mask)
     documents = corpus(DOCUMENTS // 4, seed=seed + 100)
     inputs, targets = documents.ids[:, :-1], documents.ids[:, 1:]
-    model.forward = lambda ids: ToyModel.forward(model, ids, edit)
+    model.forward = lambda ids: ToyModel.forward(
+        model, ids, ablate_by_kind(1, *silent, means=means, ids=ids)
+    )
     for _ in train(model, inputs, targets, 400, seed=seed):
         with torch.no_grad():  # undo what weight decay did to the other heads
             for name, parameter in model.named_parameters():
                 parameter.copy_(torch.where(mine[name], parameter, kept[name]))
     del model.forward
-    without = ablate(1, slot, *silent, means=mean_heads(model, test))
+    means[1][:, slot] = mean_heads_by_kind(model, test)[1][:, slot]
+    without = ablate_by_kind(1, slot, *silent, means=means, ids=ids)
     scores = role_scores(model, test)
     return row | {
         "after": job_losses(model, test, edit),
@@ -250,10 +267,10 @@ def vacancy(model: ToyModel, slot: int, silent: list[int], means: list, seed: in
     }
 
 
-def widths(seed: int, n_heads: int) -> dict:
+def widths(seed: int, n_heads: int, steps: int = STEPS) -> dict:
     """The same parameters, cut into another number of heads."""
     model = fresh(seed, HeadConfig(48, n_heads))
-    learn(model, seed)
+    learn(model, seed, steps=steps)
     return outcome(model)
 
 
@@ -271,12 +288,30 @@ def bracket_right(model: ToyModel, documents: Corpus, edit) -> float:
     return job_losses(model, documents, edit)["bracket"]["accuracy"]
 
 
+def temperatures(seed: int, n_heads: int, divided: bool) -> dict:
+    """Scores divided by √d_k, or not, in models that start with entries of variance about 1."""
+    model, split = fresh(seed, HeadConfig(48, n_heads)), rotary.RotaryAttention.split
+
+    def undivided(self, q, k, v):
+        q, k, v = split(self, q, k, v)
+        return q * self.config.head_dim**0.5, k, v
+
+    with torch.no_grad():
+        for weight in model.layers.parameters():
+            weight.mul_(3**0.5)
+    with mock.patch.object(rotary.RotaryAttention, "split", split if divided else undivided):
+        learn(model, seed)
+        return outcome(model)
+
+
 def circuits(seed: int, scale: float) -> dict:
     """How a model answers brackets in which no head looks from the closing one at the answer.
 
     The answer stands before the opening bracket. ``opener`` is each head's mean attention from the
     closing bracket to the opening one, ``before`` from there to the answer; ``without`` the share
-    of brackets right when that head says its mean.
+    of brackets right when that head says its mean over symbols of the same kind. ``fetch`` are the
+    heads of the first layer that look from the opening bracket at the answer; ``right`` is that
+    share without them at the opening brackets, and with them alone at work in their layer.
     """
     model = fresh(seed)
     with torch.no_grad():
@@ -288,13 +323,23 @@ def circuits(seed: int, scale: float) -> dict:
         layers = [t.weights for t in model.traces(documents.ids[:, :-1])]
     n, query = (documents.job == JOBS.index("bracket")).nonzero(as_tuple=True)
     answer = documents.target[n, query]
-    means = mean_heads(model, documents)
-    heads = range(model.layers[0].config.n_heads)
+    ids, heads = documents.ids[:, :-1], range(model.layers[0].config.n_heads)
+    silence = partial(ablate_by_kind, means=mean_heads_by_kind(model, documents), ids=ids)
+    opener = torch.zeros_like(ids, dtype=torch.bool)
+    opener[n, answer + 1] = True
+    before = layers[0][n, :, answer + 1, answer].mean(0)
+    fetch = [head for head in heads if before[head] > 0.5]
+    edits = {
+        "without them": silence(0, *fetch, where=opener),
+        "with them alone": silence(0, *set(heads).difference(fetch)),
+    }
     return outcome(model) | {
+        "fetch": fetch,
+        "right": {name: bracket_right(model, documents, edit) for name, edit in edits.items()},
         "opener": [w[n, :, query, answer + 1].mean(0).tolist() for w in layers],
         "before": [w[n, :, answer + 1, answer].mean(0).tolist() for w in layers],
         "without": [
-            [bracket_right(model, documents, ablate(layer, head, means=means)) for head in heads]
+            [bracket_right(model, documents, silence(layer, head)) for head in heads]
             for layer in range(len(layers))
         ],
     }
@@ -314,14 +359,14 @@ def ties(seed: int, noise: float) -> dict:
     return outcome(model) | {"largest difference": max(differ)}
 
 
-def lookups(seed: int, n_heads: int) -> dict:
+def lookups(seed: int, n_heads: int, steps: int = 1_500) -> dict:
     """One layer must name the symbols 1, 3, 6 and 10 positions back, all at once."""
     random = torch.Generator().manual_seed(seed)
     ids = torch.randint(64, (5_200, 48), generator=random)
     targets = torch.stack([ids.roll(back, 1) for back in LOOK_BACK], -1)  # (n, T, 4)
     targets[:, : max(LOOK_BACK)] = -100  # where one answer is missing, none is asked for
     model = LookUps(HeadConfig(48, n_heads), generator=random)
-    for _ in train(model, ids[:5_000], targets[:5_000], 1_500, seed=seed):
+    for _ in train(model, ids[:5_000], targets[:5_000], steps, seed=seed):
         pass
     with torch.no_grad():
         right = model(ids[5_000:]).argmax(-1) == targets[5_000:]
@@ -366,6 +411,17 @@ GROUPS = {
         + [{"seed": s, "noise": x} for s in range(5) for x in (1e-4, 1e-2)],
     ),
     "scales": (scales, [{"seed": s, "scale": 3**0.5} for s in range(6)]),
+    "longer": (widths, [{"seed": s, "n_heads": 12, "steps": 9_000} for s in range(3)]),
+    "longer lookups": (lookups, [{"seed": s, "n_heads": 4, "steps": 6_000} for s in range(3)]),
+    "temperatures": (
+        temperatures,
+        [
+            {"seed": s, "n_heads": h, "divided": divided}
+            for s in range(3)
+            for h in (1, 6)
+            for divided in (True, False)
+        ],
+    ),
     "circuits": (circuits, [{"seed": s, "scale": 3**0.5} for s in (1, 2)]),
 }
 

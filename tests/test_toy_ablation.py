@@ -6,8 +6,16 @@ import torch
 import torch.nn.functional as F
 
 from hydra_lib.heads import HeadConfig
-from hydra_lib.toy.ablation import ablate, clone, equalize, head_weights, mean_heads
-from hydra_lib.toy.language import corpus
+from hydra_lib.toy.ablation import (
+    ablate,
+    ablate_by_kind,
+    clone,
+    equalize,
+    head_weights,
+    mean_heads,
+    mean_heads_by_kind,
+)
+from hydra_lib.toy.language import KINDS, SYMBOLS, corpus, encode
 from hydra_lib.toy.model import ToyModel, train
 from tests.refusal import refuses, unhooked
 
@@ -70,6 +78,77 @@ def test_ablation_by_the_mean_says_the_same_everywhere():
     assert (edited[:, 4] == means[0][4]).all()
     assert torch.equal(edited[:, :4], heads[:, :4])
     assert torch.equal(ablate(0, 4)(1, heads), heads)
+
+
+def kinds_of(ids):
+    return [[next(k for k in KINDS if SYMBOLS[i] in k) for i in row] for row in ids]
+
+
+def test_kinds_are_all_symbols_in_order():
+    assert "".join(KINDS) == SYMBOLS
+
+
+def test_means_by_kind_are_the_loops():
+    model = fresh()
+    means = mean_heads_by_kind(model, DOCUMENTS)
+    assert [tuple(m.shape) for m in means] == [(6, 6, 8), (6, 6, 8)]
+    kinds = kinds_of(IDS)
+    for layer, trace in enumerate(model.traces(IDS)):
+        for number, kind in enumerate(KINDS):
+            said = [
+                trace.heads[n, :, t]
+                for n, row in enumerate(kinds)
+                for t, here in enumerate(row)
+                if here == kind
+            ]
+            torch.testing.assert_close(means[layer][number], torch.stack(said).mean(0))
+
+
+def test_ablation_by_kind_says_at_each_symbol_what_is_usual_there():
+    model = fresh()
+    means = mean_heads_by_kind(model, DOCUMENTS)
+    ids = encode("^(a)*Ab")[None].repeat(2, 1)
+    heads = model.traces(ids)[1].heads
+    edited = ablate_by_kind(1, 4, 2, means=means, ids=ids)(1, heads)
+    for t, kind in enumerate([0, 1, 5, 2, 3, 4, 5]):
+        for head in (2, 4):
+            assert (edited[:, head, t] == means[1][kind, head]).all()
+    assert torch.equal(edited[:, [0, 1, 3, 5]], heads[:, [0, 1, 3, 5]])
+    assert torch.equal(ablate_by_kind(1, 4, means=means, ids=ids)(0, heads), heads)
+
+    where = torch.zeros(2, 7, dtype=torch.bool)
+    where[1, 4] = True
+    edited = ablate_by_kind(1, 4, means=means, ids=ids, where=where)(1, heads)
+    assert torch.equal(edited[1, 4, 4], means[1][3, 4])
+    edited[1, 4, 4] = heads[1, 4, 4]
+    assert torch.equal(edited, heads)
+
+
+def test_wrong_calls_by_kind():
+    model = fresh()
+    means = mean_heads_by_kind(model, DOCUMENTS)
+    with refuses(ValueError, "documents must have symbols of each kind, got none of '([{'"):
+        few = DOCUMENTS._replace(ids=DOCUMENTS.ids.clone().fill_(0))
+        mean_heads_by_kind(model, few)
+    with refuses(TypeError, "documents must be a Corpus, got Tensor"):
+        mean_heads_by_kind(model, IDS)
+    with refuses(ValueError, "means must be (kinds, h, d_k) each, got shape (6, 8)"):
+        ablate_by_kind(0, 1, means=mean_heads(model, DOCUMENTS), ids=IDS)
+    with refuses(ValueError, "means must be (kinds, h, d_k) each, got shape (5, 6, 8)"):
+        ablate_by_kind(0, 1, means=[m[:5] for m in means], ids=IDS)
+    with refuses(ValueError, "means must be (h, d_k) each, got shape (6, 6, 8)"):
+        ablate(0, 1, means=means)
+    with refuses(ValueError, "heads must be an integer from 0 to 5, got 6"):
+        ablate_by_kind(0, 6, means=means, ids=IDS)
+    with refuses(ValueError, "layer must be an integer from 0 to 1, got 2"):
+        ablate_by_kind(2, 0, means=means, ids=IDS)
+    with refuses(ValueError, "ids must lie between 0 and 39, got 0 to 40"):
+        ablate_by_kind(0, 0, means=means, ids=torch.tensor([[0, 40]]))
+    message = "where must be torch.bool (40, 23), as ids are, got torch.bool (40,)"
+    with refuses(ValueError, message):
+        ablate_by_kind(0, 0, means=means, ids=IDS, where=torch.ones(40, dtype=torch.bool))
+    with refuses(ValueError, "means at ids must have shape (2, 6, 7, 8), got (40, 6, 23, 8)"):
+        ablate_by_kind(0, 0, means=means, ids=IDS)(0, torch.zeros(2, 6, 7, 8).double())
 
 
 def test_twins_say_together_what_one_said_alone():

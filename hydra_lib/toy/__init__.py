@@ -8,18 +8,31 @@ each head looks, :mod:`hydra_lib.toy.checkpoints` has what was seen while it lea
 
 from hydra_lib.toy.ablation import (
     ablate,
+    ablate_by_kind,
     clone,
     equalize,
     head_weights,
     mean_heads,
+    mean_heads_by_kind,
 )
 from hydra_lib.toy.checkpoints import Checkpoints, stored_checkpoints
-from hydra_lib.toy.language import JOBS, NAMES, SYMBOLS, WORDS, Corpus, Reader, corpus, encode
+from hydra_lib.toy.language import (
+    JOBS,
+    KINDS,
+    NAMES,
+    SYMBOLS,
+    WORDS,
+    Corpus,
+    Reader,
+    corpus,
+    encode,
+)
 from hydra_lib.toy.model import TOY, ToyModel, stored, train
 from hydra_lib.toy.roles import ROLES, job_losses, role_scores, role_targets
 
 __all__ = [
     "JOBS",
+    "KINDS",
     "NAMES",
     "ROLES",
     "SYMBOLS",
@@ -30,6 +43,7 @@ __all__ = [
     "Reader",
     "ToyModel",
     "ablate",
+    "ablate_by_kind",
     "clone",
     "corpus",
     "encode",
@@ -37,6 +51,7 @@ __all__ = [
     "head_weights",
     "job_losses",
     "mean_heads",
+    "mean_heads_by_kind",
     "role_scores",
     "role_targets",
     "stored",

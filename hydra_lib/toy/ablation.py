@@ -4,14 +4,24 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from hydra_lib import _checks
 from hydra_lib.rotary import RotaryAttention
-from hydra_lib.toy.language import Corpus, check_documents
-from hydra_lib.toy.model import ToyModel
+from hydra_lib.toy.language import KINDS, Corpus, check_documents
+from hydra_lib.toy.model import ToyModel, check_ids
 
-__all__ = ["ablate", "clone", "equalize", "head_weights", "mean_heads"]
+__all__ = [
+    "ablate",
+    "ablate_by_kind",
+    "clone",
+    "equalize",
+    "head_weights",
+    "mean_heads",
+    "mean_heads_by_kind",
+]
+
+KIND = torch.tensor([kind for kind, symbols in enumerate(KINDS) for _ in symbols])  # of a symbol
 
 
 def mean_heads(model: ToyModel, documents: Corpus) -> list[Float[torch.Tensor, "h d_k"]]:
@@ -26,12 +36,34 @@ def mean_heads(model: ToyModel, documents: Corpus) -> list[Float[torch.Tensor, "
         return [trace.heads.mean((0, 2)) for trace in model.traces(documents.ids[:, :-1])]
 
 
+def mean_heads_by_kind(
+    model: ToyModel, documents: Corpus
+) -> list[Float[torch.Tensor, "kinds h d_k"]]:
+    """Each layer's mean head outputs at symbols of each kind, for :func:`ablate_by_kind`.
+
+    The kinds are those of :data:`hydra_lib.toy.language.KINDS`. Raises as :func:`mean_heads`, and
+    ValueError for documents in which a kind does not occur.
+    """
+    _checks.instance("model", model, ToyModel)
+    check_documents(documents)
+    ids = documents.ids[:, :-1]
+    there = KIND.to(ids.device)[ids]
+    if missing := [symbols for kind, symbols in enumerate(KINDS) if not (there == kind).any()]:
+        raise ValueError(f"documents must have symbols of each kind, got none of {missing[0]!r}")
+    with torch.no_grad():
+        layers = [trace.heads.transpose(1, 2) for trace in model.traces(ids)]  # (n, T, h, d_k)
+    return [
+        torch.stack([heads[there == kind].mean(0) for kind in range(len(KINDS))])
+        for heads in layers
+    ]
+
+
 def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
     """An ``edit`` for :class:`hydra_lib.toy.model.ToyModel` that takes heads of a layer away.
 
     Their outputs become zeros or, with ``means`` from :func:`mean_heads`, their own mean: what the
     head says on average, and nothing about this document. The mean is the fairer question, since
-    the layers that follow may never have seen zeros.
+    the layers that follow may never have seen zeros; :func:`ablate_by_kind` is fairer still.
 
     Raises ValueError for a layer or head that is not an integer from 0, or that ``means`` do not
     have; the model refuses a layer that it does not have, and the edit a head, and means of another
@@ -41,10 +73,81 @@ def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
     tensor([1., 0.])
     """
 
-    layer = _checks.integer("layer", layer, least=0)
-    taken = [_checks.integer("heads", head, least=0) for head in heads]
+    layer, taken = _places(layer, heads)
     if means is not None:
-        _check_means(means, layer, taken)
+        _check_means(means, layer, taken, "h, d_k")
+
+    def said(outputs: torch.Tensor) -> torch.Tensor:
+        if means is None:
+            return torch.zeros_like(outputs)
+        _checks.like("means", means[layer], "outputs", outputs, outputs.shape[1::2])
+        return means[layer][:, None].expand_as(outputs)
+
+    return _edit(layer, taken, said)
+
+
+def ablate_by_kind(
+    layer: int,
+    *heads: int,
+    means: list,
+    ids: Int[torch.Tensor, "B T"],
+    where: Bool[torch.Tensor, "B T"] | None = None,
+) -> Callable:
+    """An ``edit`` as :func:`ablate` gives, with a head's mean over symbols of the same kind.
+
+    ``means`` are those of :func:`mean_heads_by_kind`, ``ids`` the symbols that the model is
+    given; with ``where`` the heads are taken away at the positions where it is True. A mean over
+    all positions is what a head may never say at a star, and can break there what the head has no
+    part in; this one is what it usually says at a star.
+
+    Raises TypeError and ValueError as :func:`ablate`, and for ids that are no symbols, or a
+    ``where`` that is not as boolean and as large.
+
+    >>> means = [torch.arange(6.0)[:, None, None]]
+    >>> edit = ablate_by_kind(0, 0, means=means, ids=torch.tensor([[0, 7, 16]]))
+    >>> edit(0, torch.full((1, 1, 3, 1), 9.0)).flatten()
+    tensor([0., 3., 5.])
+    """
+    layer, taken = _places(layer, heads)
+    _check_means(means, layer, taken, "kinds, h, d_k")
+    check_ids("ids", ids, len(KIND))
+    if where is not None:
+        _checks.tensor("where", where)
+        if where.dtype != torch.bool or where.shape != ids.shape:
+            raise ValueError(
+                f"where must be torch.bool {tuple(ids.shape)}, as ids are, got {where.dtype} "
+                f"{tuple(where.shape)}"
+            )
+    usual = means[layer][KIND.to(ids.device)[ids.long()]].transpose(1, 2)  # (B, h, T, d_k)
+
+    def said(outputs: torch.Tensor) -> torch.Tensor:
+        _checks.like("means at ids", usual, "outputs", outputs, outputs.shape)
+        return usual if where is None else torch.where(where[:, None, :, None], usual, outputs)
+
+    return _edit(layer, taken, said)
+
+
+def _places(layer: object, heads: tuple) -> tuple[int, list[int]]:
+    layer = _checks.integer("layer", layer, least=0)
+    return layer, [_checks.integer("heads", head, least=0) for head in heads]
+
+
+def _check_means(means: object, layer: int, heads: list[int], shape: str) -> None:
+    if not isinstance(means, list | tuple):
+        raise TypeError(f"means must be a list, a tensor a layer, got {type(means).__name__}")
+    if not means:
+        raise ValueError("means must be a list, a tensor a layer, got an empty one")
+    _checks.integer("layer", layer, 0, len(means) - 1)
+    _checks.floating("means", means[layer])
+    got = tuple(means[layer].shape)
+    if len(got) != shape.count(",") + 1 or ("kinds" in shape and got[0] != len(KINDS)):
+        raise ValueError(f"means must be ({shape}) each, got shape {got}")
+    for head in heads:
+        _checks.integer("heads", head, 0, got[-2] - 1)
+
+
+def _edit(layer: int, taken: list[int], said: Callable) -> Callable:
+    """The edit that puts ``said(outputs)`` in place of some heads' outputs."""
 
     def edit(index: int, outputs: Float[torch.Tensor, "B h T d_k"]) -> torch.Tensor:
         _checks.floating("outputs", outputs)
@@ -53,28 +156,14 @@ def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
         if index != layer:
             return outputs
         outputs = outputs.clone()  # (B, h, T, d_k)
-        if means is not None:
-            _checks.like("means", means[layer], "outputs", outputs, outputs.shape[1::2])
+        instead = said(outputs)
         for head in taken:
             _checks.integer("heads", head, 0, outputs.shape[1] - 1)
-            outputs[:, head] = 0.0 if means is None else means[layer][head]
+            outputs[:, head] = instead[:, head]
         return outputs
 
     edit.layer = layer  # type: ignore[attr-defined]  # for the model, which knows how many it has
     return edit
-
-
-def _check_means(means: object, layer: int, heads: list[int]) -> None:
-    if not isinstance(means, list | tuple):
-        raise TypeError(f"means must be a list, a tensor a layer, got {type(means).__name__}")
-    if not means:
-        raise ValueError("means must be a list, a tensor a layer, got an empty one")
-    _checks.integer("layer", layer, 0, len(means) - 1)
-    _checks.floating("means", means[layer])
-    if means[layer].ndim != 2:
-        raise ValueError(f"means must be (h, d_k) each, got shape {tuple(means[layer].shape)}")
-    for head in heads:
-        _checks.integer("heads", head, 0, len(means[layer]) - 1)
 
 
 def head_weights(model: ToyModel, layer: int, head: int) -> dict[str, torch.Tensor]:

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 
 from hydra_lib import _checks
 
-__all__ = ["JOBS", "NAMES", "SYMBOLS", "WORDS", "Corpus", "Reader", "corpus", "encode"]
+__all__ = ["JOBS", "KINDS", "NAMES", "SYMBOLS", "WORDS", "Corpus", "Reader", "corpus", "encode"]
 
 OPENERS, CLOSERS, STAR = "([{", ")]}", "*"
 NAMES = "ABCDEFGH"
@@ -32,6 +32,12 @@ WORDS = "abcdefghijklmnopqrstuvwx"
 
 SYMBOLS = "^" + OPENERS + CLOSERS + STAR + NAMES + WORDS
 """The 40 symbols; the model sees a symbol's index here.
+
+:meta hide-value:
+"""
+
+KINDS = ("^", OPENERS, CLOSERS, STAR, NAMES, WORDS)
+"""The symbols by kind: :data:`SYMBOLS`, cut into six.
 
 :meta hide-value:
 """
