@@ -371,3 +371,29 @@ def test_a_finger_scrolls_the_page_beside_the_mark(widget_page):
     far = box["x"] + box["width"] - 12
     assert swipe(page, (far, y), (far, y - 80)) > 40
     assert track.locator("input").input_value() == was
+
+
+@browser
+@pytest.mark.parametrize("off", [0, 6])
+def test_a_finger_that_scrolls_from_a_mark_has_not_guessed(widget_page, off):
+    page = widget_page(made(), width=360)
+    page.evaluate("document.body.style.minHeight = '3000px'")
+    x, y = mark_of(page, "loops")
+    assert swipe(page, (x + off, y), (x + off, y - 80)) > 40
+    expect_rows(page, ("?", ""), ("?", ""))
+
+
+@browser
+def test_a_tap_on_a_mark_says_that_it_belongs_there(widget_page):
+    page = widget_page(made(), width=360)
+    x, y = mark_of(page, "loops")
+    finger = page.context.new_cdp_session(page)
+    finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    expect_rows(page, ("1 ×", ""), ("?", ""))
+
+
+def mark_of(page, name):
+    box = page.get_by_role("slider", name=name).bounding_box()
+    return box["x"] + 10 + share(1) * (box["width"] - 20), box["y"] + box["height"] / 2

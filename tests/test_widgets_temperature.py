@@ -231,7 +231,7 @@ def expect_setting(page, tau, scores=SCORES, example="", room=None):
         f"{written(math.exp(now['S']))} of {finite} {'state' if finite == 1 else 'states'} in use."
     )
     if tau < math.inf:
-        sentence += f" F = U − τS: {written(now['F'])} = {written(now['U'])} − {written(tau)} × "
+        sentence += f" F = U − τS: {written(now['F'])} ≈ {written(now['U'])} − {written(tau)} × "
         sentence += f"{written(round(now['S'], 4))}."
     expect(page.locator(".hydra-summary")).to_have_text(sentence)
     shown = page.locator("[data-ready=temperature]").evaluate(SHOWN)

@@ -26,7 +26,7 @@ function render({ model, el: root }) {
       update(model, { values: data, row: Math.min(model.get("row"), data.length - 1) });
     });
   const matrices = el("div", { class: "hydra-product hydra-recipe" });
-  const sentence = el("p", { class: "hydra-summary", style: "--narrow:3", role: "status" });
+  const sentence = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", role: "status" });
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, rule.root, values.root, row.root,

@@ -149,7 +149,7 @@ function speedup(choose) {
       ...ticks(up, 4).flatMap((times) => [
         line(LEFT, y(times), RIGHT, y(times), "hydra-grid"), text(LEFT - 10, y(times) + 4, number(times).replace(".00e", "e"), "end")]),
       ...(points.length <= 7 ? points.map((p) => p.ranks) : ticks(across, 6))
-        .map((ranks) => text(x(ranks), BOTTOM + 15, grouped(ranks), "middle")),
+        .map((ranks) => text(x(ranks), BOTTOM + 15, grouped(ranks), ranks < 1000 ? "middle" : "end")),
       line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),
       line(x(1), y(1), x(most), y(most), "hydra-rule"),
       svg("polyline", { class: "hydra-line", points: points.map((p) => `${x(p.ranks)},${y(p.times)}`).join(" ") }),

@@ -35,12 +35,13 @@ function render({ model, el: root }) {
     .map((n) => `${xOf(2 * Math.log(n)).toFixed(1)},${yOf(n).toFixed(1)}`).join(" ");
   const path = line(0, 0, 0, 0, "hydra-path");
   const [there, here] = ["hydra-ring", "hydra-dot"].map((kind) => svg("circle", { r: 6, class: kind }));
+  const name = text(xOf(2 * Math.log(lengths.at(-1))) + 6, yOf(lengths.at(-1)) + 4, "dₖ = 2 ln n", "start");
   const divided = text(0, 0, "÷ √dₖ", "middle");
   const handle = svg("circle", { r: 22, class: "hydra-handle" });
   const picture = svg("svg", { viewBox: `0 0 ${pictureWidth} ${pictureHeight}`, "aria-hidden": "true" },
     svg("g", { class: "hydra-fields" }, ...fields),
     svg("polyline", { class: "hydra-line", points: frozen }),
-    text(xOf(2 * Math.log(lengths.at(-1))) + 6, yOf(lengths.at(-1)) + 4, "dₖ = 2 ln n", "start"),
+    name,
     ...widths.filter((_, i) => i % 2 === 0).map((d) => text(xOf(d), foot + 15, d, "middle")),
     ...lengths.filter((_, i) => i % 3 === 0).map((n) => text(FIELDS_LEFT - 6, yOf(n) + 4, n, "end")),
     text((FIELDS_LEFT + right) / 2, foot + 32, "width dₖ →", "middle"), text(2, 18, "n ↑", "start"),
@@ -76,6 +77,7 @@ function render({ model, el: root }) {
     put(path, { x1: x, x2: left, y1: y, y2: y });
     put(divided, { x: (x + left) / 2, y: y - 6 });
     divided.classList.toggle("hydra-unseen", d < 4);
+    name.classList.toggle("hydra-unseen", n === lengths.at(-1)); // the path would strike it through
 
     const scores = unrelated(n, model.get("seed"));
     const used = [1 / Math.sqrt(d), 1].map((tau, i) => {

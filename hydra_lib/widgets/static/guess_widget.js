@@ -31,14 +31,20 @@ function render({ model, el: root }) {
         guesses: model.get("guesses").map((row, l) => row.map((old, k) => (l === at && k === i ? factor : old))),
       });
     };
-    let before;
+    let before, untouched;
     const input = el("input", {
       type: "range", min: low, max: high, step: 0.05, "data-lm-suppress-shortcuts": "true",
       oninput: guess,
-      onpointerdown: () => { before = input.value; },
-      onpointercancel: () => { before = undefined; },
-      // A press on a mark that stays says that it belongs there. Of a finger's presses only those on the mark are the
-      // input's own: one elsewhere on the track is handed on by the label, as is one on the name, which is no guess.
+      onpointerdown: () => { [before, untouched] = [input.value, model.get("guesses")]; },
+      // A finger that scrolls the page may have begun on a mark: that was no guess.
+      onpointercancel: () => {
+        before = undefined;
+        update(model, { guesses: untouched });
+      },
+      // A press on a mark that stays says that it belongs there; a finger's may end without a click. Of a finger's
+      // presses only those on the mark are the input's own: one elsewhere on the track is handed on by the label, as is
+      // one on the name, which is no guess.
+      onpointerup: () => { if (input.value === before) guess(); },
       onclick: ({ clientX, clientY }) => {
         const pressed = before;
         before = undefined;

@@ -84,7 +84,7 @@ function render({ model, el: root }) {
     for (const one of charts) one.move(tau, now);
     const room = scores.filter((s) => s > -Infinity).length;
     say(summary, `${phase(tau)} effectively ${number(Math.exp(now.S))} of ${room} `
-      + `${room === 1 ? "state" : "states"} in use.` + (tau === Infinity || !charts.length ? "" : ` F = U − τS: ${number(now.F)} = `
+      + `${room === 1 ? "state" : "states"} in use.` + (tau === Infinity || !charts.length ? "" : ` F = U − τS: ${number(now.F)} ≈ `
         + `${number(now.U)} − ${number(tau)} × ${number(Number(now.S.toFixed(4)))}.`));
   });
 }
