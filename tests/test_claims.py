@@ -745,6 +745,8 @@ def test_B17():
         gaps.setdefault(row["n_heads"], []).append(row["gap"])
     median = {h: statistics.median(values) for h, values in gaps.items()}
     assert median[1] > min(median.values()) < median[12]
+    later = [row["gap"] for row in group(found, "longer")]
+    assert min(median.values()) < min(later) < max(later) < median[12]
 
 
 def test_B18():
