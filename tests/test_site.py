@@ -226,6 +226,24 @@ def test_paper_is_light_and_nothing_is_cut(open_page, site):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.parametrize(
+    ("chapter", "part", "style"),
+    [
+        ("05_attention", ".hydra-traced + .hydra-sticky", ("position", "static")),
+        ("07_learned_heads", ".hydra-looks", ("display", "none")),
+    ],
+)
+def test_on_paper_nothing_lies_on_what_it_does_not_belong_to(open_page, site, chapter, part, style):
+    """A sentence that stays in sight, and arcs that know the screen's letters only."""
+    page = open_page(site["http"] + f"book/{chapter}.html")
+    at = page.locator(part).first
+    read = f"e => getComputedStyle(e).{style[0]}"
+    expect(at).to_be_attached()
+    assert at.evaluate(read) != style[1]
+    page.emulate_media(media="print")
+    assert at.evaluate(read) == style[1]
+
+
 def test_what_is_cut_on_a_phone_shows_it_in_high_contrast(open_page, site):
     page = open_page(site["http"] + "book/05_attention.html", width=360)
     page.emulate_media(forced_colors="active")

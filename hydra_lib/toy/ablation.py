@@ -63,7 +63,8 @@ def ablate(layer: int, *heads: int, means: list | None = None) -> Callable:
 
     Their outputs become zeros or, with ``means`` from :func:`mean_heads`, their own mean: what the
     head says on average, and nothing about this document. The mean is the fairer question, since
-    the layers that follow may never have seen zeros; :func:`ablate_by_kind` is fairer still.
+    the layers that follow may never have seen zeros; :func:`ablate_by_kind` has a mean for each
+    kind of symbol.
 
     Raises ValueError for a layer or head that is not an integer from 0, or that ``means`` do not
     have; the model refuses a layer that it does not have, and the edit a head, and means of another
