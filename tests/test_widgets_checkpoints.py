@@ -151,12 +151,16 @@ def test_steps_by_every_hand(widget_page):
 @browser
 def test_a_finger_pulls_the_line(widget_page):
     page = widget_page(CheckpointsWidget(step=700), width=360)
+    page.evaluate("document.body.style.minHeight = '3000px'")
     line = page.locator(".hydra-plot .hydra-target")
     line.scroll_into_view_if_needed()
     x, y = middle(line)
     assert swipe(page, (x, y), (x - 60, y + 3)) == 0
     step = int(page.get_by_role("slider", name="Steps").input_value())
     assert 400 < step < 600
+    expect_view(page, step)
+    x, y = middle(line)
+    assert swipe(page, (x, y), (x + 3, y - 80)) > 40  # one that starts upwards scrolls
     expect_view(page, step)
 
 

@@ -874,6 +874,10 @@ def test_a_finger_drags_the_dashed_line(widget_page):
     x, y = middle(page.locator(".hydra-along"))
     assert swipe(page, (x, y), (x - 150, y)) == 0
     expect(select(page, "Length T")).not_to_have_value(taken)
+    taken = select(page, "Length T").input_value()
+    x, y = middle(page.locator(".hydra-along"))
+    assert swipe(page, (x + 9, y), (x + 12, y - 80)) > 40  # one that starts upwards scrolls
+    expect(select(page, "Length T")).to_have_value(taken)
     pick(page, "along T")
     covered = page.evaluate(
         """() => {

@@ -93,7 +93,7 @@ function chart(all, every, onStep) {
     const step = every * Math.round(((share * WIDTH - LEFT) / (RIGHT - LEFT)) * (all.length - 1));
     onStep(Math.min(last, Math.max(0, step)));
   };
-  grab(handle, picture, move);
+  grab(handle, picture, move, true);
   picture.addEventListener("click", (event) => {
     const { left, width } = picture.getBoundingClientRect();
     move((event.clientX - left) / width);

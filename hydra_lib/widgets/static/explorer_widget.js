@@ -62,7 +62,7 @@ function render({ model, el: root }) {
     const { value } = closest(stops, x * WIDTH);
     const { taken } = view(records, asked());
     if (value !== taken[taken.chart]) change(taken.chart, String(value));
-  });
+  }, true);
 
   let listed = "";
   let list;

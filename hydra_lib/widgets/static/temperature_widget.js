@@ -107,7 +107,7 @@ function chart(quantity, set) {
   const value = el("output", { "data-quantity": quantity, "aria-live": "off" });
   const peaks = svg("g");
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, peaks, path, rule, dot, handle);
-  grab(handle, picture, (across) => set(temperatureAt(Math.round((STEPS * (across - MARGIN)) / (1 - 2 * MARGIN)))));
+  grab(handle, picture, (across) => set(temperatureAt(Math.round((STEPS * (across - MARGIN)) / (1 - 2 * MARGIN)))), true);
   const root = el("figure", { class: width > 240 && "hydra-break" }, el("figcaption", {}, name, value), picture,
     el("div", { class: "hydra-axis", "aria-hidden": "true" },
       ...["0", "0.1", "τ = 1", "10", "∞"].map((t) => el("span", {}, t))));

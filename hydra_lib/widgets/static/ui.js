@@ -240,17 +240,30 @@ export const put = (node, attributes) =>
     if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
   });
 
-/** A handle to drag over a picture: `move(x, y)` gets where the pointer is, in shares of its width and height. */
-export function grab(handle, picture, move) {
+/**
+ * A handle to drag over a picture: `move(x, y)` gets where the pointer is, in shares of its width and height.
+ * One that only goes `sideways` leaves to the page a finger that starts up or down.
+ */
+export function grab(handle, picture, move, sideways = false) {
   // Inside a drawing touch-action is not heeded: a finger on the handle would scroll the page.
-  handle.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
+  let start;
+  handle.addEventListener("touchstart", (event) => {
+    start = sideways && event.touches[0];
+    if (!sideways) event.preventDefault();
+  }, { passive: false });
+  handle.addEventListener("touchmove", (event) => {
+    const { clientX, clientY } = event.touches[0];
+    if (start && Math.abs(clientY - start.clientY) > Math.abs(clientX - start.clientX)) return;
+    start = false;
+    event.preventDefault();
+  }, { passive: false });
   handle.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     event.preventDefault();
     handle.setPointerCapture(event.pointerId);
   });
   handle.addEventListener("pointermove", (event) => {
-    if (!handle.hasPointerCapture(event.pointerId)) return;
+    if (!handle.hasPointerCapture(event.pointerId) || (start && event.pointerType === "touch")) return;
     const box = picture.getBoundingClientRect();
     move((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height, event);
   });
