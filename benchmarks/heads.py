@@ -288,9 +288,15 @@ def bracket_right(model: ToyModel, documents: Corpus, edit) -> float:
     return job_losses(model, documents, edit)["bracket"]["accuracy"]
 
 
-def temperatures(seed: int, n_heads: int, divided: bool) -> dict:
-    """Scores divided by √d_k, or not, in models that start with entries of variance about 1."""
+def temperatures(seed: int, n_heads: int, divided: bool, start_divided: bool) -> dict:
+    """Scores divided by √d_k, or not, in models that start with entries of variance about 1.
+
+    To leave the division out does two things: scores are √d_k times as large from the start, and a
+    step moves them √d_k times as far. ``start_divided`` sets the first alone: with W_Q multiplied
+    or divided by √d_k a model starts with the scores of the other one.
+    """
     model, split = fresh(seed, HeadConfig(48, n_heads)), rotary.RotaryAttention.split
+    more = model.layers[0].config.head_dim ** (0.5 * (divided - start_divided))
 
     def undivided(self, q, k, v):
         q, k, v = split(self, q, k, v)
@@ -299,6 +305,9 @@ def temperatures(seed: int, n_heads: int, divided: bool) -> dict:
     with torch.no_grad():
         for weight in model.layers.parameters():
             weight.mul_(3**0.5)
+        for layer in model.layers:
+            for parameter in layer.W_q.parameters():
+                parameter.mul_(more)
     with mock.patch.object(rotary.RotaryAttention, "split", split if divided else undivided):
         learn(model, seed)
         return outcome(model)
@@ -416,10 +425,11 @@ GROUPS = {
     "temperatures": (
         temperatures,
         [
-            {"seed": s, "n_heads": h, "divided": divided}
+            {"seed": s, "n_heads": h, "divided": divided, "start_divided": start}
             for s in range(3)
             for h in (1, 6)
             for divided in (True, False)
+            for start in (True, False)
         ],
     ),
     "circuits": (circuits, [{"seed": s, "scale": 3**0.5} for s in (1, 2)]),

@@ -123,7 +123,10 @@ def _best(q, k, dim: int = -1):
     ],
     mistakes=[
         *(
-            (_mixed(lambda q, v, tau=tau: tau), "that is soft where scores lie close: no number is")
+            (
+                _mixed(lambda q, v, tau=tau: tau),
+                "that is soft where scores lie close: no temperature above 0 is cold enough",
+            )
             for tau in (1e-6, *(10.0**-n for n in range(12, 32)))
         ),
         (_mixed(_root), "that is soft: the temperature is still √d_k"),

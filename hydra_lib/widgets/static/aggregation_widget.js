@@ -1,6 +1,6 @@
 import { product, weightMatrix } from "./aggregation.js";
 import { withinLimits } from "./limits.js";
-import { choice, el, follow, heat, number, optionOf, say, slider, table, update } from "./ui.js";
+import { brief, choice, el, follow, heat, number, optionOf, say, slider, table, update } from "./ui.js";
 
 const RULES = [
   ["sum", "running sum"],
@@ -72,7 +72,7 @@ function render({ model, el: root }) {
     row.set(chosen + 1);
     weights.forEach((w, i) => w.forEach((weight, j) => {
       const cell = tables[0].cells[i][j];
-      say(cell, number(weight));
+      say(cell, brief(weight)); // five columns fit a phone
       heat(cell, weight);
     }));
     // The values the chosen row takes from are shaded as that row weighs them.

@@ -27,7 +27,7 @@ function render({ model, el: root }) {
     [key, choice(label, limits[key].options.map((x) => [x, x]), (value) => update(model, { [key]: Number(value) }))]));
   const switches = Object.fromEntries(Object.entries(MISTAKES).map(([key, label]) =>
     [key, checkbox(label, (on) => update(model, { [key]: on }))]));
-  const about = el("p", { class: "hydra-note hydra-apart" });
+  const about = el("p", { class: "hydra-note hydra-apart hydra-of-browser" });
   const go = el("button", { type: "button", onclick: () => start() }, "Run");
   const halt = el("button", { type: "button", "aria-disabled": "true", onclick: () => stop("you stopped it") }, "Stop");
   const bar = el("progress", { max: 1, value: 0, "aria-label": "progress of the run" });
