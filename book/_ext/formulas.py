@@ -15,7 +15,6 @@ from pathlib import Path
 from docutils import nodes
 from playwright._impl._driver import compute_driver_executable
 from sphinx.util import logging
-from sphinx.util.math import get_node_equation_number
 
 log = logging.getLogger(__name__)
 WIDE_EX = 24  # wider than a phone's column inside a theorem
@@ -40,8 +39,6 @@ class Typesetter:
         if (tex, display) not in self.done:
             answer = self.ask({"tex": tex, "display": display})
             error = answer.get("error")
-            if re.search(r"\\(eq)?ref\b", tex):
-                error = "an equation is referred to by the role {eq}, not from inside a formula"
             shown = html.escape(tex) if error else self.dress(answer["html"], tex)
             self.done[tex, display] = shown, error
         return self.done[tex, display]
@@ -112,23 +109,9 @@ def visit_math(writer, node):
 
 def visit_display(writer, node):
     writer.body.append(writer.starttag(node, "div", CLASS="math notranslate nohighlight"))
-    if node["number"]:
-        number = get_node_equation_number(writer, node)
-        writer.body.append(f'<span class="eqno">({number})')
-        writer.add_permalink_ref(node, "Link to this equation")
-        writer.body.append("</span>")
-    show(writer, node, node.astext() if node["nowrap"] else aligned(node.astext()), True)
+    show(writer, node, node.astext(), True)
     writer.body.append("</div>\n")
     raise nodes.SkipNode
-
-
-def aligned(tex: str) -> str:
-    r"""Sphinx's own convention: ``\\`` breaks a line, an empty line begins another equation."""
-    parts = [part for part in tex.split("\n\n") if part.strip()]
-    parts = [rf"\begin{{split}}{p}\end{{split}}" if r"\\" in p else p for p in parts]
-    if len(parts) < 2:
-        return "".join(parts)
-    return r"\begin{align}\begin{aligned}" + r"\\".join(parts) + r"\end{aligned}\end{align}"
 
 
 def add_glyphs(app, pagename, templatename, context, doctree):
