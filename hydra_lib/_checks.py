@@ -116,10 +116,16 @@ def tensor(name: str, x: Any) -> None:
 
 def floating(name: str, x: Any) -> None:
     tensor(name, x)
-    if not x.is_floating_point():
-        raise TypeError(f"{name} must be floating point, got {x.dtype}")
-    if x.dtype.itemsize < 2:
-        raise TypeError(f"{name} must have at least 16 bits, got {x.dtype}")
+    floating_dtype(name, x.dtype)
+
+
+def floating_dtype(name: str, dtype: Any) -> None:
+    """One that torch can compute in: narrower ones are for storing."""
+    instance(name, dtype, torch.dtype)
+    if not dtype.is_floating_point:
+        raise TypeError(f"{name} must be floating point, got {dtype}")
+    if dtype.itemsize < 2:
+        raise TypeError(f"{name} must have at least 16 bits, got {dtype}")
 
 
 def integers(name: str, x: Any) -> None:

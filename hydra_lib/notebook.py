@@ -42,7 +42,8 @@ def shader(name: str) -> "Markdown":
 
 def _bare(thing: Callable) -> str:
     try:
-        if not callable(thing):  # a module has a source, too
+        # A module has a source, too, and of a lambda's line it is only a part.
+        if not callable(thing) or getattr(thing, "__name__", "") == "<lambda>":
             raise TypeError
         code = textwrap.dedent(inspect.getsource(thing))
     except (TypeError, OSError):
@@ -57,6 +58,8 @@ def _bare(thing: Callable) -> str:
     for node in sorted(nodes, key=lambda n: n.lineno, reverse=True):  # lines below stay in place
         if ast.get_docstring(node) is not None:
             doc, *rest = node.body
+            if lines[doc.lineno - 1][: doc.col_offset].strip():
+                continue  # on the line of its def
             instead = [] if rest else [" " * doc.col_offset + "pass"]
             lines[doc.lineno - 1 : doc.end_lineno] = instead
     return "\n".join(line.removesuffix("  # fmt: skip") for line in lines)

@@ -65,7 +65,7 @@ def dot_product_moments(
     try:
         # Multiplied before they are squared: a square alone may be 0 or ∞ where the product is not.
         variance = (sigma_q * sigma_k) ** 2 + (mu_q * sigma_k) ** 2 + (mu_k * sigma_q) ** 2
-        moments = Moments(d_k * mu_q * mu_k, d_k * variance)
+        moments = Moments(d_k * (mu_q * mu_k), d_k * variance)
         overflow = not all(map(math.isfinite, moments))
     except OverflowError:
         overflow = True

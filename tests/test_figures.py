@@ -14,6 +14,8 @@ from hydra_lib.notebook import shader, source
 from hydra_lib.parallel import RankFailedError
 from tests.refusal import refuses
 
+LAMBDA = lambda x: x  # noqa: E731
+
 
 def draw():
     fig, ax = figure()
@@ -374,6 +376,11 @@ PAIRS = (
             TypeError,
             "things must be functions or classes written in Python, got int 3",
         ),
+        (
+            lambda: source(LAMBDA),
+            TypeError,
+            f"things must be functions or classes written in Python, got function {shown(LAMBDA)}",
+        ),
     ],
 )
 def test_bad_input(call, error, message):
@@ -386,7 +393,13 @@ def test_options_go_to_the_axes():
     assert axes.shape == (2, 3)
 
 
+# fmt: off
+def on_one_line(x): "Twice."; return 2 * x  # noqa: E702
+# fmt: on
+
+
 def test_source_is_code_without_docstrings():
+    assert 'def on_one_line(x): "Twice."; return 2 * x' in source(on_one_line).data
     text = source(masking.causal_mask, masking.apply_mask).data
     assert text.startswith("```python\ndef causal_mask(")
     assert "return window_mask(length, length)" in text

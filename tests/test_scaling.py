@@ -52,6 +52,8 @@ def test_moments_by_hand():
     assert dot_product_moments(256, sigma_q=2, sigma_k=2) == (0, 4096)
     # μ = 1/2: 64 · (1 + 1/4 + 1/4), and the mean 64 / 4.
     assert dot_product_moments(64, mu_q=0.5, mu_k=0.5) == (16, 96)
+    # 10⁶ · 10³⁰⁵ alone is more than a float holds.
+    assert dot_product_moments(10**6, 1e305, 1e-305, 0, 0).mean == pytest.approx(1e6)
 
 
 @settings(deadline=None)

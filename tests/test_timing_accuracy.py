@@ -180,6 +180,19 @@ def test_integers_of_64_bits(result, exact, difference):
             ValueError,
             "exact must have an element, got shape (0, 3)",
         ),
+        (2**70, 1.0, TypeError, "result must hold numbers that torch has, got object"),
+        (
+            torch.ones(3, device="meta"),
+            1.0,
+            ValueError,
+            "result must hold numbers, got a meta tensor",
+        ),
+        (
+            1.0,
+            torch.eye(3).to_sparse(),
+            TypeError,
+            "exact must be a dense torch tensor, got torch.sparse_coo",
+        ),
     ],
 )
 def test_what_holds_no_numbers(result, exact, error, message):

@@ -16,6 +16,7 @@ from hydra_lib.timing import (
 )
 from hydra_lib.timing import measurement as timing
 from hydra_lib.timing import sampling as stopwatch
+from hydra_lib.timing.accuracy import leaves
 from tests.refusal import refuses
 
 QUICK = {"budget": 0.002}
@@ -328,6 +329,10 @@ def test_a_reference_that_leaves_float64_is_refused():
         compare(lambda x: x.float(), torch.clone, (torch.ones(3),))
 
 
+def first_of(fn):
+    return lambda within: fn(leaves(within)[0])
+
+
 def test_a_function_that_writes_to_its_inputs():
     """A right answer, and every later call would start from another input."""
     q, k = two()
@@ -345,6 +350,10 @@ def test_a_function_that_writes_to_its_inputs():
     text = "reference changed its inputs: each call would do something else"
     with pytest.raises(FailedCheckError, match=exactly(text)):
         compare(halved, exact, (q, k), exact=exact, **QUICK)
+    for within in (lambda x: [x], lambda x: {"x": (x,)}):
+        with pytest.raises(FailedCheckError, match=r"^candidate changed its inputs: "):
+            compare(first_of(torch.neg), first_of(torch.neg_), (within(q),), **QUICK)
+        assert compare(*[first_of(torch.neg)] * 2, (within(q),), **QUICK).candidate_error == 0
     with torch.inference_mode():
         plain = torch.ones(3, 3)
         assert compare(torch.neg, torch.neg, (plain,), **QUICK).candidate_error == 0

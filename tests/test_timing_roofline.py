@@ -95,8 +95,10 @@ def test_ceilings_count_their_bytes_and_flops(monkeypatch, dtype):
 
 
 def test_ceilings_refuse():
-    with refuses(TypeError, "dtype must be floating, got torch.int32"):
+    with refuses(TypeError, "dtype must be floating point, got torch.int32"):
         measure_ceilings("cpu", torch.int32)
+    with refuses(TypeError, "dtype must have at least 16 bits, got torch.float8_e4m3fn"):
+        measure_ceilings("cpu", torch.float8_e4m3fn)
     if not torch.cuda.is_available():
         with pytest.raises(
             NoCudaError, match=r"^device must be one of 0 CUDA devices that torch sees, got cuda$"

@@ -58,6 +58,8 @@ def test_tensors_are_views_of_the_width():
         assert torch.equal(x, again)
     assert not torch.equal(tensors[0], tensors[1])
     assert SIZE.tensors(torch.float16)[3].dtype == torch.float16
+    with refuses(TypeError, "dtype must have at least 16 bits, got torch.float8_e4m3fn"):
+        SIZE.tensors(torch.float8_e4m3fn)
 
 
 def test_a_size_of_numpys_integers_is_a_size():

@@ -248,3 +248,6 @@ def test_a_model_needs_a_configuration_and_a_generator():
         ToyModel(12, generator=torch.Generator())
     with refuses(TypeError, "generator must be a torch.Generator, got int"):
         ToyModel(generator=0)
+    text = "layers and d_model must make at most 2³¹ numbers, got 1000000000000 · 9216"
+    with refuses(ValueError, text):
+        ToyModel(layers=10**12, generator=torch.Generator())

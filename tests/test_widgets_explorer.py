@@ -84,7 +84,7 @@ def broken(**changes):
         ),
         (
             lambda: ExplorerWidget({"x": bare_record()}, groups=["mine", "yours"]),
-            "name must be one of mine, training, got 'yours'",
+            "groups must be one of mine, training, got 'yours'",
         ),
         (
             lambda: ExplorerWidget({"x": small_record()}, T=128),

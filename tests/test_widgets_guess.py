@@ -54,6 +54,21 @@ def guessed(*row, T):
             "rows must have kernel, T and ratio, got one without ratio",
         ),
         (
+            lambda: GuessWidget([row("loops", 16, 0.5, ["fused"])], ""),
+            TypeError,
+            "the reference of rows[0] must be a str, got list",
+        ),
+        (
+            lambda: GuessWidget([row(None, 16, 0.5)], ""),
+            TypeError,
+            "kernel must be a str, got NoneType",
+        ),
+        (
+            lambda: GuessWidget([row("loops", 8.5, 0.5)], ""),
+            ValueError,
+            "T must be a positive integer, got 8.5",
+        ),
+        (
             lambda: GuessWidget([], ""),
             ValueError,
             "rows must be paired with one reference, got []",

@@ -490,6 +490,7 @@ PAINT = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     [
         (["a", "b"], ValueError, "words must be one for each position, got 2 for 3 queries and 3"),
         (["a", "b", 3], TypeError, "words must be a list of str, got ['a', 'b', 3]"),
+        ([10**5000], TypeError, "words must be a list of str, got list"),
     ],
 )
 def test_words_that_do_not_fit(words, error, message):

@@ -5,15 +5,16 @@ a cold first call (warm-up), one lucky sample (quantiles of many), two moments o
 (pairs, in one run), a fast wrong answer (checked in float64 first), a number without its machine.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
 import torch
+from torch.utils._pytree import tree_map
 
 from hydra_lib import _checks
 from hydra_lib.records.schema import machine
-from hydra_lib.timing.accuracy import FailedCheckError, as_tensor, check, to_float64
+from hydra_lib.timing.accuracy import FailedCheckError, as_tensor, check, leaves, to_float64
 from hydra_lib.timing.display import percent, quantity
 from hydra_lib.timing.environment import check_device, environment_of
 from hydra_lib.timing.sampling import (
@@ -173,7 +174,7 @@ def compare(
     # The candidate runs before the answer is anywhere in memory: it must not find it there.
     calls: tuple[tuple, ...] = (
         ("candidate", candidate, inputs, devices),
-        ("exact", exact, [to_float64(x) for x in inputs], set()),
+        ("exact", exact, tree_map(to_float64, inputs), set()),
         ("reference", reference, inputs, devices),
     )
     got = {}
@@ -197,9 +198,10 @@ def compare(
     return Comparison(*quantiles(times[0] / times[1]), one, two, *errors)
 
 
-def _versions(inputs: Iterable) -> list[int]:
+def _versions(inputs: tuple) -> list[int]:
     """How often each tensor was written to, as torch counts it for autograd."""
-    return [x._version for x in inputs if isinstance(x, torch.Tensor) and not x.is_inference()]
+    tensors = (x for x in leaves(inputs) if isinstance(x, torch.Tensor))
+    return [x._version for x in tensors if not x.is_inference()]
 
 
 def check_options(fns: dict, flush: bool, device: Device, **numbers: Count) -> None:

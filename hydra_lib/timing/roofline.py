@@ -59,11 +59,9 @@ def measure_ceilings(
     measured with TF32 as it is set.
 
     Raises :class:`hydra_lib.timing.environment.NoCudaError` for CUDA where there is none,
-    TypeError for a dtype that is not floating.
+    TypeError for a dtype that is not floating or has fewer than 16 bits.
     """
-    _checks.instance("dtype", dtype, torch.dtype)
-    if not dtype.is_floating_point:
-        raise TypeError(f"dtype must be floating, got {dtype}")
+    _checks.floating_dtype("dtype", dtype)
     _checks.finite("budget", budget, least=0)
     size, n = CUDA_SIZES if check_device(device).type == "cuda" else CPU_SIZES
     source = torch.ones(size // dtype.itemsize, dtype=dtype, device=device)

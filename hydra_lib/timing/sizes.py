@@ -69,14 +69,13 @@ class AttentionSize:
         """Normal q, k, v and a gradient of the output, in the layout that a layer gives.
 
         That is a view of (B, T, d_model), whose rows lie d_model numbers apart. They are the same
-        at every call. Raises TypeError for a dtype that is not floating.
+        at every call. Raises TypeError for a dtype that is not floating
+        or has fewer than 16 bits.
 
         >>> AttentionSize(1, 3, 2, 5).tensors(torch.float32)[0].stride()
         (30, 5, 15, 1)
         """
-        _checks.instance("dtype", dtype, torch.dtype)
-        if not dtype.is_floating_point:
-            raise TypeError(f"dtype must be floating, got {dtype}")
+        _checks.floating_dtype("dtype", dtype)
         generator = torch.Generator(check_device(device)).manual_seed(0)
         shape = (self.B, self.T, self.d_model)
         _checks.fits("B, T and d_model of size", *shape)

@@ -59,6 +59,7 @@ class ToyModel(nn.Module):
         _checks.generator(generator)
         d, device = config.d_model, generator.device
         _checks.fits("symbols and d_model", symbols, d)
+        _checks.fits("layers and d_model", layers, 4 * d * d)
         self.embed = nn.utils.skip_init(nn.Embedding, symbols, d, device=device)
         nn.init.normal_(self.embed.weight, std=0.5, generator=generator)
         self.layers: Any = nn.ModuleList(  # which does not say of what

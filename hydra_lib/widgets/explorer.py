@@ -6,7 +6,6 @@ import traitlets
 
 from hydra_lib import _checks
 from hydra_lib.records import SIZES, check
-from hydra_lib.records import group as rows_of
 from hydra_lib.widgets._base import Setting, SettingError, Text, Widget
 from hydra_lib.widgets._bundle import bundle
 
@@ -83,7 +82,10 @@ def _slim(name: str, record: Any, groups: list[str] | None) -> dict:
     check(record, f"records[{name!r}]")
     rows = record["rows"]
     if groups is not None:
-        rows = [row for group in groups for row in rows_of(record, group)]
+        known = dict.fromkeys(row["group"] for row in rows)
+        for group in groups:
+            _checks.one_of("groups", group, known)
+        rows = [row for group in groups for row in rows if row["group"] == group]
     timed = [row for row in rows if "kernel" in row]
     if not timed:
         raise ValueError(f"records[{name!r}] must have timed rows to show, got none")

@@ -45,6 +45,8 @@ class GuessWidget(Widget):
         _checks.instance("rows", rows, list)
         for i, row in enumerate(rows):
             _checks.instance(f"rows[{i}]", row, dict)
+            if row.get("reference"):
+                _checks.instance(f"the reference of rows[{i}]", row["reference"], str)
         paired = [row for row in rows if row.get("reference")]
         references = sorted({row["reference"] for row in paired})
         if len(references) != 1:
@@ -54,7 +56,8 @@ class GuessWidget(Widget):
             for key in ("kernel", "T", "ratio"):
                 if key not in row:
                     raise ValueError(f"rows must have kernel, T and ratio, got one without {key}")
-            own, T = times.setdefault(row["kernel"], {}), str(row["T"])
+            _checks.instance("kernel", row["kernel"], str)
+            own, T = times.setdefault(row["kernel"], {}), str(_checks.integer("T", row["T"]))
             if T in own:
                 raise ValueError(
                     f"rows must be one per kernel and T, got two {row['kernel']} at {T}"

@@ -5,6 +5,7 @@ import math
 import torch
 import traitlets
 
+from hydra_lib import _checks
 from hydra_lib.attention import trace
 from hydra_lib.widgets._base import MOST, Setting, SettingError, Text, Widget, proposed
 from hydra_lib.widgets._bundle import bundle
@@ -54,7 +55,7 @@ class TraceWidget(Widget):
                 mask = mask.expand(sizes)
         super().__init__(q=q, k=k, v=v, mask=mask, temperature=temperature, **traits)
         if not (isinstance(words, list | tuple) and all(isinstance(w, str) for w in words)):
-            raise TypeError(f"words must be a list of str, got {words!r}")
+            raise TypeError(f"words must be a list of str, got {_checks.shown(words)}")
         if words and not len(words) == len(self.q) == len(self.k):
             sizes = f"{len(self.q)} queries and {len(self.k)} keys"
             raise ValueError(f"words must be one for each position, got {len(words)} for {sizes}")
