@@ -210,8 +210,8 @@ FITTING = {
     "widgets.ExplorerWidget": {
         "records": [{"strassen": measured}],
         "groups": [None, ["numpy"]],
-        **dict.fromkeys(("record", "group", "direction", "dtype", "kernel", "reference"), [None]),
-        **dict.fromkeys(("d_model", "m", "k", "n", "T", "head_dim", "B", "h", "chart"), [None]),
+        **{n: [None] for n in ("record", "group", "direction", "dtype", "kernel", "reference")},
+        **{n: [None] for n in ("d_model", "m", "k", "n", "T", "head_dim", "B", "h", "chart")},
         "show": ["time", "speed", "ratio"],
     },
     "widgets.GuessWidget": {
@@ -227,11 +227,11 @@ FITTING = {
         "rule": ["mean", "attention"],
         "parts": [[1, 2, 3, 4, 5, 6, 7]],
         "future": ["masked", "zero"],
-        **dict.fromkeys("qk", [[[1.0, 2.0]] * 7]),
+        **{n: [[[1.0, 2.0]] * 7] for n in "qk"},
         "word": [0, 6],
     },
     "widgets.TraceWidget": {
-        **dict.fromkeys("qkv", [lists]),
+        **{n: [lists] for n in "qkv"},
         "mask": [None, [[True, False], [True, True]]],
         "temperature": [None, 0.5],
         "words": [["a", "b"]],
