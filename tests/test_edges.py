@@ -5,6 +5,7 @@ that what is new joins by itself. Each parameter gets something plausible for it
 strange. ``--hypothesis-profile=thorough`` calls everything oftener.
 """
 
+import copy
 import functools
 import importlib
 import inspect
@@ -332,7 +333,9 @@ def arguments(name, thing, rng):
             usual = any_value
 
         def one(any_value=any_value, usual=usual):
-            return rng.choice(any_value if rng.random() < 0.2 else usual)
+            value = rng.choice(any_value if rng.random() < 0.2 else usual)
+            # Some functions change a model, and the next call is to have the same.
+            return copy.deepcopy(value) if isinstance(value, nn.Module) else value
 
         must = p.default is p.empty or p.name in ("budget", "device")
         if p.kind is p.VAR_POSITIONAL:

@@ -339,8 +339,17 @@ PAIRS = (
         ),
         (lambda: figure(0), ValueError, "rows must be an integer from 1 to 100, got 0"),
         (lambda: figure(1, "2"), ValueError, "columns must be an integer from 1 to 100, got '2'"),
-        (lambda: figure(width=-1), ValueError, "width must be positive, in inches, got -1"),
-        (lambda: figure(height=torch.inf), ValueError, "height must be finite, got inf"),
+        (lambda: figure(width=-1), ValueError, "width must be from 0.1 to 100 inches, got -1"),
+        (
+            lambda: figure(height=10**30),
+            ValueError,
+            "height must be from 0.1 to 100 inches, got 1" + "0" * 30,
+        ),
+        (
+            lambda: figure(height=torch.inf),
+            ValueError,
+            "height must be from 0.1 to 100 inches, got inf",
+        ),
         (
             lambda: figure(figsize=(3, 3)),
             TypeError,

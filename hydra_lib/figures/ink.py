@@ -52,13 +52,14 @@ def figure(
     Not registered with pyplot, so it is shown only where :func:`themed` puts it.
 
     Raises TypeError for an unknown option; ValueError for rows and columns that are no
-    positive integers, and for a size that is not positive and finite.
+    positive integers up to 100, and for a size that is not 0.1 to 100 inches.
     """
     rows = _checks.integer("rows", rows, 1, MOST)
     columns = _checks.integer("columns", columns, 1, MOST)
     for name, inches in (("width", width), ("height", height)):
-        if not _checks.finite(name, inches) > 0:
-            raise ValueError(f"{name} must be positive, in inches, got {inches}")
+        if not 0.1 <= _checks.number(name, inches) <= 100:
+            got = _checks.shown(inches)
+            raise ValueError(f"{name} must be from 0.1 to 100 inches, got {got}")
     known = inspect.signature(Figure.subplots).parameters.keys() - {"self", "nrows", "ncols"}
     if unknown := sorted(options.keys() - known):
         names = ", ".join(sorted(known | {"rows", "columns", "width", "height"}))

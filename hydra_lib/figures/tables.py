@@ -136,7 +136,7 @@ def shades(
         raise ValueError(f"matrix must be finite, got {values[~values.isfinite()][0].item()}")
     if largest is None:
         most = values.abs().max().item() or 1.0
-    elif (most := _checks.finite("largest", largest)) <= 0:
+    elif (most := float(_checks.finite("largest", largest))) <= 0:
         raise ValueError(f"largest must be positive, got {largest}")
     image = np.empty((*values.shape, 4))
     image[..., :3] = np.where(values[..., None] >= 0, to_rgb(COLORS[1]), to_rgb(COLORS[0]))
