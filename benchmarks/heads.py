@@ -1,6 +1,6 @@
 """What heads learn: train the toy model many times, and ask each question over several seeds.
 
-    python benchmarks/heads.py            all groups, some two hours on two cores
+    python benchmarks/heads.py            all groups, some three hours on two cores
     python benchmarks/heads.py lookups    only the rows of the groups named
 
 Writes ``hydra_lib/records/heads.json`` and, with the group ``seeds``, the weights of the first seed
