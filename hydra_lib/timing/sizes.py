@@ -69,8 +69,7 @@ class AttentionSize:
         """Normal q, k, v and a gradient of the output, in the layout that a layer gives.
 
         That is a view of (B, T, d_model), whose rows lie d_model numbers apart. They are the same
-        at every call. Raises TypeError for a dtype that is not floating
-        or has fewer than 16 bits.
+        at every call. Raises TypeError for a dtype that is not floating or has fewer than 16 bits.
 
         >>> AttentionSize(1, 3, 2, 5).tensors(torch.float32)[0].stride()
         (30, 5, 15, 1)
