@@ -918,7 +918,7 @@ def test_three_heads(widget_page):
         "side by side: .92, .79, .47 → (.92, .79, .47)"
     )
     page.emulate_media(reduced_motion="no-preference")
-    faint = page.locator(".hydra-paint[stroke-opacity='0.2']")
+    faint = page.locator(".hydra-paint.hydra-faint")
     expect(faint).not_to_have_count(0)
     faint.first.dispatch_event("click")  # an arc of another head shows that head
     expect(page.get_by_label("0: red")).to_be_checked()

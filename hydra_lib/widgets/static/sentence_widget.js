@@ -158,19 +158,19 @@ function render({ model, el: root }) {
       return downwards(weights[h][chosen], LEAST).flatMap(([, j]) => {
         const { into, paint, edge } = placed[j];
         const d = arc(chosen, j, HEIGHT, unit * into, several() ? unit * 11 * (h - 1) : 0, mixing?.behind(arcs, HEIGHT) ?? 0);
-        const faint = (pointing && lit !== j) || h !== own;
+        const unlit = pointing && lit !== j;
         const path = (name, width) => svg("path", {
-          d, class: name, "stroke-width": width.toFixed(2), "stroke-opacity": h !== own ? 0.2 : faint ? 0.3 : 1,
+          d, class: name, "stroke-width": width.toFixed(2), "stroke-opacity": unlit ? 0.3 : 1,
           style: `--paint:${several() ? `rgb(${HUES[h]})` : css(values[j])}`,
         });
         const target = svg("path", { d, class: "hydra-target" });
-        const inked = path("hydra-paint", paint);
+        const inked = path(h === own ? "hydra-paint" : "hydra-paint hydra-faint", paint);
         for (const one of [target, inked]) {
           if (h === own) light(one, j);
           else one.addEventListener("click", () => update(model, { head: h }));
         }
         targets.push(target);
-        return faint ? [inked] : [path("hydra-casing", edge), inked];
+        return unlit || h !== own ? [inked] : [path("hydra-casing", edge), inked];
       });
     });
     // What is near an arc is it, too, where there is no other.
