@@ -35,7 +35,8 @@ def matrices(
     which head or rank: ``owners`` are integers that broadcast to the matrix, and one below 0 is
     nobody's. ``highlight`` frames one row of the first and of the last matrix. A matrix is a torch
     tensor or a NumPy array of real numbers. In little room the line goes on in another one, which
-    begins with a sign where there is one.
+    begins with a sign where there is one. It is meant to be read number by number, and every entry
+    takes about 2 ms; a matrix of hundreds of rows is an image, with the colours of :func:`shades`.
 
     Raises TypeError for other items, masked arrays among them, and for owners that are no
     integers; ValueError for no matrix at all, one without two axes or without entries, owners that
