@@ -23,7 +23,7 @@ LN2 = tl.constexpr(
 
 
 def tile_width(head_dim: int) -> int:
-    """Width of a tile: a power of two, and at least what a matrix instruction takes.
+    """Width of a tile: a power of two, and at least what a matrix instruction takes of float16.
 
     >>> tile_width(72)
     128
