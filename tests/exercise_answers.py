@@ -55,6 +55,21 @@ def differences_by_loop(T):
     return rows
 
 
+def differences_that_wrap(T):
+    D = eye(T)
+    for i in range(T):
+        D[i, i - 1] = -1
+    return D
+
+
+def normalized_by_columns(w):
+    out = zeros(w.shape)
+    for i in range(w.shape[0]):
+        for j in range(w.shape[1]):
+            out[i, j] = w[i, j] / w[:, i].sum()
+    return out
+
+
 def normalized_by_loop(w):
     out = zeros(w.shape)
     for i in range(len(w)):
@@ -129,6 +144,8 @@ CHAPTER_01 = {
             (lambda T: 2 * eye(T), ("twice", "2 times")),
             (differences_by_loop(3), "function"),
             (forgot_return, "return"),
+            (differences_that_wrap, "nothing before it"),
+            (lambda T: 1 / hydra.running_sum(T), "linalg.inv"),
         ],
     ),
     "aggregation.next_number": (
@@ -188,6 +205,7 @@ CHAPTER_01 = {
             (lambda w: w**2 / w.sum(-1, keepdim=True), "row must sum to 1"),
             (lambda w: print(end=""), "return"),
             (lambda w: 1 / 0, "1 / 0"),
+            (normalized_by_columns, "sum of column j"),
         ],
     ),
 }
@@ -366,6 +384,12 @@ CHAPTER_02 = {
                 lambda s, m: soft(s.masked_fill(~m, -INF)) if m.any(-1).all() else zeros(s.shape),
                 "rows beside it keep theirs",
             ),
+            (lambda s, m: soft(s - 1e9 * ~m) * m, "1e+12 higher"),
+            (
+                lambda s, m: hydra.probabilities(hydra.apply_mask(s, m))[m.any(-1)],
+                "a row is missing",
+            ),
+            (lambda s, m: F.one_hot(s.masked_fill(~m, -INF).argmax(-1), len(s)), "τ = 0"),
         ],
     ),
     "masking.gradient_pairs": (
@@ -495,6 +519,7 @@ CHAPTER_03 = {
             (lambda s: s.exp() / s.exp().sum(-1), "keepdim"),
             (lambda s: soft(s).T, ("axes", "transpose", "entry")),
             (soft(tensor([[1.0, 2.0]])), "function"),
+            (lambda s: (s == s.max(-1, keepdim=True).values).double(), "hard and not soft"),
         ],
     ),
     "softmax.temperature_of": (
@@ -528,6 +553,11 @@ CHAPTER_03 = {
             (lambda s, p: (s[0] - s[2]) / (p[0] / p[2]).log2(), "base 2"),
             (lambda s, p: s / p.log(), ("shape", "one number")),
             (0.3, "function"),
+            (
+                lambda s, p: round(float((s.max() - s.min()) / (p.max() / p.min()).log()), 2),
+                "rounded",
+            ),
+            (lambda s, p: (s[1] - s[0]) / (p[0] / p[1]).log(), "sign"),
         ],
     ),
     "softmax.schottky_peak": (
@@ -606,6 +636,8 @@ CHAPTER_04 = {
             (16, "one product"),
             (512, "σ²"),
             (8, ("√d_k", "root")),
+            (64 * 2 ^ 4, "a power is **"),
+            (64 * 16 / 64, "divided by √d_k"),
         ],
     ),
     "scaling.right_temperature": (
@@ -628,6 +660,10 @@ CHAPTER_04 = {
             (lambda d_k, sigma: 1 / (sigma**2 * d_k**0.5), "upside down"),
             (8.0, "function"),
             (lambda d_k: d_k**0.5, "called as"),
+            (lambda d_k, sigma: sigma**2 * d_k**1 / 2, "x**0.5"),
+            (lambda d_k, sigma: round(sigma**2 * math.sqrt(d_k), 2), "all its digits"),
+            (lambda d_k, sigma: (d_k * sigma ^ 4) ** 0.5, "a power is **"),
+            (lambda sigma, d_k: sigma**2 * math.sqrt(d_k), "but your function takes (sigma, d_k)"),
         ],
     ),
     "scaling.uniform": (
@@ -642,6 +678,8 @@ CHAPTER_04 = {
             (3, "length"),
             (9, "1/4"),
             (1 / 3, ("one entry", "entry")),
+            (36 * 0.333**2, "1/3 was rounded"),
+            (4 / 36, "divided by √d_k"),
         ],
     ),
     "scaling.lead_for_half": (
@@ -702,6 +740,8 @@ CHAPTER_04 = {
             (lambda q, k: soft(scores(q, k) / (q.shape[1] * q.shape[2]) ** 0.5), "√(T d_k)"),
             (lambda q, k: soft(q @ k / q.shape[-1] ** 0.5), "transpose"),
             (lambda q, k: soft(scores(k, q) / q.shape[-1] ** 0.5), "keys ask"),
+            (lambda q, k: soft(q @ k.mT / q.shape[-1] ** 1 / 2), "x**0.5"),
+            (lambda q, k: soft(q @ k.mT / (q.shape[-1] ** 1 / 2)), "x**0.5"),
         ],
     ),
 }
@@ -802,6 +842,7 @@ CHAPTER_05 = {
             (lambda q, k, v: soft(q @ k.T / 10**0.5) @ v, "d_k + d_v"),
             (lambda q, k, v: soft(s_of(q, k).flatten()).reshape(len(q), -1) @ v, "everything"),
             (lambda q, k: soft(s_of(q, k)), "called as"),
+            (lambda q, k, v: soft(q @ k.mT / q.shape[-1] ** 1 / 2) @ v, "x**0.5"),
         ],
     ),
     "attention.hard_lookup": (
@@ -833,6 +874,8 @@ CHAPTER_05 = {
             ),
             (lambda q, k, v: v, ("values", "own order")),
             (lambda q, k, v: v[(q @ k.T).argmax()], ("one key", "everything")),
+            (lambda q, k, v: soft(q @ k.mT / 0.1) @ v, "no temperature above 0"),
+            (lambda q, k, v: (q @ k.T).max(-1), ".values"),
         ],
     ),
     "attention.shuffled": (
@@ -1207,6 +1250,12 @@ CHAPTER_06 = {
                 "off by one",
             ),
             (lambda q, k, v, n: padded_by_sdpa(q, k, v, (n - 1).clamp(min=1)), "off by one"),
+            (
+                lambda q, k, v, n: F.scaled_dot_product_attention(
+                    q, k, v, attn_mask=hydra.padding_mask(n, k.shape[-2])[:, None].to(q.dtype)
+                ),
+                "keep it boolean",
+            ),
         ],
     ),
     "heads.per_head_parameters": (
@@ -1248,6 +1297,7 @@ CHAPTER_06 = {
             (lambda T, m: hydra.causal_mask(T)[:, -m:], "columns"),
             (lambda T, m: ones(m, T).tril(T - m), "boolean"),
             (lambda T, m: zeros(m, T).masked_fill(~hydra.causal_mask(T)[-m:], -INF), "boolean"),
+            (lambda m, T: hydra.causal_mask(T)[-m:], "but your function takes (m, T)"),
         ],
     ),
 }
@@ -1366,6 +1416,7 @@ CHAPTER_07 = {
             (0.06 * math.log(8) + 0.94 * math.log(24 / 0.94), "for names"),
             (3.3, "take more digits"),
             (3.35, ("close, but not close enough",)),
+            (-math.log(0.94 / 24), "average over names too"),
         ],
     ),
     "learned.previous_score": (
@@ -1643,6 +1694,7 @@ CHAPTER_08 = {
             (lambda s, z: (s - z).exp(), "row i"),
             (lambda s, z: (s + z[:, None]).exp(), "added"),
             (lambda s, z: (s - z[:, None]).exp().nan_to_num(1.0), "zeros"),
+            (lambda s, z: (s - z.clamp(min=-1000)[:, None]).exp(), "only −∞"),
         ],
     ),
     "backward.flops": (
@@ -1742,6 +1794,15 @@ def peel_without_the_last_terms(a, b):
     return c
 
 
+def peel_without_the_last_terms_but_the_corners(a, b):
+    c = torch.empty_like(a)
+    c[:-1, :-1] = multiply(a[:-1, :-1], b[:-1, :-1]) + a[:-1, -1:] @ b[-1:, :-1]
+    c[-1, :-1] = a[-1, :-1] @ b[:-1, :-1]
+    c[:-1, -1] = a[:-1, :-1] @ b[:-1, -1]
+    c[-1, -1] = a[-1, -1] * b[-1, -1]
+    return c
+
+
 def peel_even_only(a, b):
     c = torch.zeros_like(a)
     c[:-1, :-1] = multiply(a[:-1, :-1], b[:-1, :-1])
@@ -1815,6 +1876,7 @@ CHAPTER_09 = {
             (7**16 * 64**3, "four levels"),
             (7 * 4 * 64**3, "7⁴"),
             (629407743, "629407743 is not right"),
+            (7 ^ 4 * 64 ^ 3, "a power is **"),
         ],
     ),
     "strassen.crossover": (
@@ -1841,13 +1903,14 @@ CHAPTER_09 = {
             (lambda p, q: 15, "machine"),
             (1500.0, "function"),
             (lambda p, q: 19 * p / q, ("four additions", "15")),
+            (lambda q, p: 15 * p / q, "but your function takes (q, p)"),
+            (lambda p, q: round(15 * p / q), "rounded off"),
         ],
     ),
     "strassen.peel": (
         [
-            *(peel, peel_in_blocks, peel_with_outer, peel_numpy),
+            *(peel, peel_in_blocks, peel_with_outer),
             lambda a, b: peel(a, b).tolist(),
-            lambda a, b: tensor(peel_numpy(a[:], b[:])),
         ],
         [
             (peel_with(torch.dot), "outer product"),
@@ -1873,6 +1936,11 @@ CHAPTER_09 = {
             (lambda a, b: a * b, "entry by entry"),
             (lambda a, b: a, ("nothing was multiplied", "a itself")),
             (lambda a, b: multiply(a, b), "multiply(a, b)"),
+            (
+                peel_with(lambda column, row: torch.outer(row, column)),
+                "the outer product is transposed",
+            ),
+            (peel_without_the_last_terms_but_the_corners, "their last term"),
         ],
     ),
     "strassen.assemble": (
@@ -1884,6 +1952,7 @@ CHAPTER_09 = {
                 [np.concatenate([a, b], 1), np.concatenate([c, d], 1)]
             ),
             lambda *c: np.stack(c).reshape(2, 2, 3, 3).transpose(0, 2, 1, 3).reshape(6, 6),
+            lambda a, b, c, d: np.block([[a, b], [c, d]])[None],
         ],
         [
             (with_zeros, "came out"),
@@ -2541,6 +2610,19 @@ def own_heads(rank, ranks, n_heads):
 
 LINK = 2 * 7 * 1e14 / (4 * 4096 + 2 * 2048) / 1e9
 
+
+def all_ranks_above(least):
+    """Right where all maxima are above ``least``."""
+
+    def answer(m, l, o):
+        top = m.amax(0).clamp(min=least)
+        fade = (m - top).exp()
+        total = (fade * l).sum(0)
+        return (fade[..., None] * o).sum(0) / total.masked_fill(total == 0, 1)[:, None]
+
+    return answer
+
+
 CHAPTER_12 = {
     "devices.weights_of_rank": (
         [1179648, 4 * 1536**2 / 8, tensor(1179648), [4 * 1536 * 192], np.int64(1179648)],
@@ -2660,6 +2742,8 @@ CHAPTER_12 = {
             ),
             (lambda m, l, o: (soft(m, 0)[..., None] * (o / l[..., None])).sum(0), "e^m l"),
             (lambda m, l, o: o.sum(0), "plain sum"),
+            (all_ranks_above(-100), "far below 0"),
+            (all_ranks_above(-1000), "far below 0"),
         ],
     ),
     "devices.enough_bandwidth": (

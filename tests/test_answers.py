@@ -250,6 +250,24 @@ def test_a_comma_in_the_place_of_a_point_is_said():
     assert said[6] is False
 
 
+def test_a_point_between_thousands_is_said():
+    """Where that would be right, and nothing else."""
+    facts = json.loads(answers.written(ASKED["scaling.predicted_variance"].facts))
+    tried = f"""(() => {{
+        try {{ return m.answers.answered({json.dumps(facts)}, [c]).says; }}
+        catch (e) {{ return e.message; }}
+    }})()"""
+    said = json.loads(
+        in_node(SOURCE + "export { answers };", tried, [" 1.024", "1024.000", "1.025", "1.0240"])
+    )
+    assert said == [
+        "a point is decimal here: write 1024",
+        "Right.",
+        "1.025 is not right",
+        "1.024 is not right",
+    ]
+
+
 # --- in the built page --------------------------------------------------------------------------
 
 CHAPTERS = sorted(p.relative_to(SITE).as_posix() for p in SITE.glob("book/[0-9][0-9]_*.html"))

@@ -126,6 +126,9 @@ const answers = (() => {
     const pointed = texts.map((text) => text.replace(/(?<![\d.,])(\d{1,3}),(\d{3})(?![\d,])/g, "$1.$2"));
     if (!verdict.right && pointed.join() !== texts.join() && judged(facts, pointed.map(typed)).right)
       throw new Error(`a comma groups thousands here: write ${pointed.join(" and ")}`);
+    const whole = texts.map((text) => text.replace(/^\s*(\d{1,3})((?:\.\d{3})+)\s*$/, (_, first, rest) => first + rest.replaceAll(".", "")));
+    if (!verdict.right && whole.join() !== texts.join() && judged(facts, whole.map(typed)).right)
+      throw new Error(`a point is decimal here: write ${whole.join(" and ")}`);
     return verdict;
   }
 

@@ -62,6 +62,14 @@ def previous(T):
             torch.eye,
             "your weights @ running_sum should be the identity; this undoes nothing",
         ),
+        (
+            lambda T: torch.eye(T) - torch.eye(T).roll(1, 0),
+            "row 0 has nothing before it: an index of −1 is the last",
+        ),
+        (
+            lambda T: 1 / aggregation.running_sum(T),
+            "1 / inverts number by number; the inverse of a matrix is torch.linalg.inv",
+        ),
         (_below, "that is only what was taken away: the value itself is missing"),
         (lambda T: torch.eye(T) + _below(T), "what came before is added instead of taken away"),
         (aggregation.running_sum, "that is the running sum itself, it sums once more"),
@@ -131,6 +139,10 @@ def _to_normalize() -> list[tuple]:
         (
             lambda w: w / w.sum(-1, keepdim=True).clamp(min=1),
             "a row whose sum is below 1 must be divided by it as well",
+        ),
+        (
+            lambda w: w / w.sum(0)[: len(w), None],  # as a loop does, which takes what it needs
+            "row j is divided by the sum of column j: wrong axis",
         ),
         (lambda w: w / w.sum(), "sum() over everything: divide each row by its own sum"),
         (

@@ -5,7 +5,7 @@ import math
 import torch
 
 from hydra_lib.exercises import progress
-from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.compare import HALVED, function, value
 
 __all__ = ["attend", "by_hand", "crossing", "hard_lookup", "next_meeting", "progress", "shuffled"]
 
@@ -67,6 +67,7 @@ def _causal(q, k, v):
         ),
         (_mixed(lambda q, v: 1), "the scores are not divided by √d_k"),
         (_mixed(lambda q, v: q.shape[-1]), "divided by d_k, or by √d_k twice: once by √d_k"),
+        *((_mixed(lambda q, v, x=x: x * q.shape[-1]), HALVED) for x in (0.5, 2)),
         (_mixed(lambda q, v: 2), "divided by 2, √d_k where d_k is 4; here it is q.shape[-1]"),
         (_mixed(lambda q, v: math.sqrt(len(q))), "divided by √T; the temperature is √d_k"),
         (_mixed(lambda q, v: math.sqrt(v.shape[-1])), "divided by √d_v; the temperature is √d_k"),
@@ -127,7 +128,7 @@ def _best(q, k, dim: int = -1):
                 _mixed(lambda q, v, tau=tau: tau),
                 "that is soft where scores lie close: no temperature above 0 is cold enough",
             )
-            for tau in (1e-6, *(10.0**-n for n in range(12, 32)))
+            for tau in (0.1, 0.05, *(10.0**-n for n in range(2, 32)))
         ),
         (_mixed(_root), "that is soft: the temperature is still √d_k"),
         (_mixed(lambda q, v: 1), "that is soft: the temperature is still 1"),

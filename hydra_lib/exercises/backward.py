@@ -128,7 +128,8 @@ def _no_matrix(tried, case) -> str | Verdict | None:
     if tried.unseen:
         return Verdict(
             True,
-            f"Right. A ({T}, {T}) matrix on the way would be seen in torch's functions only.",
+            f"Right. (If no ({T}, {T}) matrix was made on the way: only torch's functions are "
+            "seen.)",
         )
     if not any(shape.count(T) > 1 for call in tried.calls for shape in call.returned):
         return None
@@ -174,7 +175,7 @@ _ALONE = "a block must not be normalized by itself: log Z already covers the who
 
 
 _WIDE = torch.tensor(
-    [[-3.0, -4.0, -torch.inf], [1000.0, 999.0, 0.0], [-1000.0, -1001.0, -torch.inf]],
+    [[-3.0, -4.0, -torch.inf], [1000.0, 999.0, 0.0], [-1e5, -1e5 - 1, -torch.inf]],
     dtype=torch.float64,
 )
 _WIDE_LOG_Z = _WIDE.logsumexp(-1).float().double()  # so that float32 is given the same number
@@ -195,9 +196,12 @@ _OVERFLOW = "e to a large score overflows: subtract log Z before the exponential
         (lambda s, z: s.exp() / z.exp()[:, None], _OVERFLOW),
         (lambda s, z: (s.exp() / z.exp()[:, None]).nan_to_num(), _OVERFLOW),
         (lambda s, z: s.exp() / z.nan_to_num(neginf=0.0).exp()[:, None], _OVERFLOW),
-        (
-            lambda s, z: (s - z.clamp(min=0)[:, None]).exp(),
-            "log Z may be negative: replace only −∞ by a finite number",
+        *(
+            (
+                lambda s, z, least=least: (s - z.clamp(min=least)[:, None]).exp(),
+                "log Z may be far below 0: replace only −∞ by a finite number",
+            )
+            for least in (0, -100, -1000)
         ),
         (lambda s, z: torch.softmax(s, -1), _ALONE),
         (lambda s, z: s.exp() / s.exp().sum(-1, keepdim=True), _ALONE),

@@ -15,8 +15,23 @@ from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
-from hydra_lib.exercises.differences import alike, difference, pattern, rounded, shown, text
-from hydra_lib.exercises.reader import Wrong, boolean, kind, numbers, require_function
+from hydra_lib.exercises.differences import (
+    alike,
+    cut_short,
+    difference,
+    pattern,
+    rounded,
+    shown,
+    text,
+)
+from hydra_lib.exercises.reader import (
+    Wrong,
+    boolean,
+    kind,
+    numbers,
+    require_function,
+    require_order,
+)
 from hydra_lib.exercises.tried import Tried, copies, in_some_form
 from hydra_lib.exercises.verdict import Verdict, check
 
@@ -25,7 +40,8 @@ __all__ = ["choice", "function", "value"]
 CLOSE = "close, but not close enough"
 DIGITS = f"{CLOSE}: take more digits"
 BAND = 0.05  # how far is close, as a share of the right answer
-COMMA = "a comma separates numbers: write 0.5, not 0,5, and 1000, not 1,000"
+COMMA = "a comma separates numbers; inside of one write 0.5, not 0,5, and 1000, not 1,000"
+HALVED = "x**1/2 is half of x: the root is x**0.5"
 COUNT = 5e-5  # a count may carry what float arithmetic leaves, and is otherwise exact
 
 
@@ -158,9 +174,11 @@ def function(
             got = [call.got for call in tried]
             expected = [read(right(*copies(case))) for case in cases]
             failed = [i for i, e in enumerate(expected) if _differ(got[i], e)]
-            if not failed:
+            if failed:
+                require_order(answer, right)
+            else:
                 said = [look(*pair) for pair in zip(tried, cases, strict=True)] if look else []
-                return next((verdict for verdict in said if verdict), None)
+                return next((verdict for verdict in said if verdict is not None), None)
             # Then without what is NaN in a mistake, where the answer may guard against it.
             for same in (_same, _same_but_nan):
                 for mistake, (_, sentence) in enumerate(mistakes):
@@ -176,7 +194,7 @@ def function(
                 if len(failed) < len(cases):  # the case has to do with it
                     raise Wrong(f"for {_described(right, cases[first])}: {got[first]}")
                 raise got[first]
-            if says := pattern(got, expected):
+            if says := cut_short(got, expected) or pattern(got, expected):
                 raise Wrong(says, text(expected[first]))
             wrong = difference(got[first], expected[first], names=names)
             raise Wrong(f"for {_described(right, cases[first])}: {wrong}", wrong.expected)

@@ -134,14 +134,16 @@ def bytes_sent(size, ranks):
 
 def _found() -> list[tuple]:
     """m, l and o of three ranks: as they come; so large, and so far below 0, that e^m is no number
-    or 0; with -inf, where one or two found nothing for a query, and none for the last."""
+    or 0 (in eighths, which float32 holds, too); with -inf, where one or two found nothing for a
+    query, and none for the last."""
     generator = torch.Generator().manual_seed(12)
     m = 3 * torch.randn(3, 4, generator=generator, dtype=torch.float64)
     l = 1 + torch.rand(3, 4, generator=generator, dtype=torch.float64)
     o = torch.randn(3, 4, 2, generator=generator, dtype=torch.float64)
     nobody = torch.zeros(3, 4).bool()
     plain = (m.clone(), l.clone(), o.clone())
-    large = (m + torch.tensor([0.0, 800.0, -800.0, 0.0]), l.clone(), o.clone())
+    far = torch.tensor([0.0, 1e6, -1e6, 0.0], dtype=torch.float64)
+    large = ((8 * m).round() / 8 + far, l.clone(), o.clone())
     nobody[0, 0] = nobody[:2, 1] = nobody[1, 2] = nobody[:, 3] = True
     m[nobody], l[nobody], o[nobody] = -torch.inf, 0.0, 0.0
     return [plain, large, (m, l, o)]
@@ -209,9 +211,12 @@ def _means(m, l, o):
             )
             for guard in (True, False)
         ),
-        (
-            lambda m, l, o: _merged_ranks(m, l, o, top=m.amax(0).clamp(min=0)),
-            "all scores may be far below 0: put a finite number only in place of −∞",
+        *(
+            (
+                lambda m, l, o, least=least: _merged_ranks(m, l, o, top=m.amax(0).clamp(min=least)),
+                "all scores may be far below 0: put a finite number only in place of −∞",
+            )
+            for least in (0, -100, -1000)
         ),
         *(
             (

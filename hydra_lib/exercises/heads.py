@@ -370,6 +370,10 @@ _NOT_FORBIDDEN = "the mask is inverted: it lets only the padding through"
             "the outputs of padded queries are 0: they look at the real keys too; mask keys only",
         ),
         (
+            lambda q, k, v, n: torch.softmax(_scores(q, k) + _real(q, n)[:, None, None], -1) @ v,
+            "a mask of zeros and ones is added to the scores: keep it boolean",
+        ),
+        (
             lambda q, k, v, n: _weigh(q, k, v, _real(q, n)[:, None, None]).transpose(1, 2),
             "that is (B, T, h, d_v): leave the axes as they are",
         ),

@@ -42,6 +42,8 @@ _CHOICE = -_NAMES * math.log(_NAMES) - _WORDS * math.log(_WORDS)
         ),
         (math.exp(_FLOOR), "that is the perplexity; the question is the loss"),
         (math.log(40), "that would be all 40 symbols; only names and words can come first"),
+        (-math.log(0.94 / 24), "that is the loss where a word comes first: average over names too"),
+        (-math.log(0.06 / 8), "that is the loss where a name comes first: average over words too"),
         (math.log(24), "that is for a word alone; a name may come too"),
         (_FLOOR - 2 * _CHOICE, "the sign of log p: in p (log n − log p) both terms are positive"),
     ],

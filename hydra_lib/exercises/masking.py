@@ -135,6 +135,8 @@ def _exactly_zero(tried, case) -> str | Verdict | None:
     says = "a row with nothing to see gets zero weights"
     if isinstance(found, Wrong):
         return f"{says}; with one, {found}"
+    if found.numel() < mask.numel():
+        return "a row is missing: one with nothing to see stays, as zeros"
     row = found.flatten()[len(mask) : 2 * len(mask)]
     if row.isnan().any():
         return f"{says}, here it is NaN"
@@ -142,10 +144,13 @@ def _exactly_zero(tried, case) -> str | Verdict | None:
         return f"{says}, here it is {text(row)}: is a large negative number in place of −∞?"
     if not alike(found, boltzmann.probabilities(masking.apply_mask(scores, mask))):
         return f"{says}, and the rows beside it keep theirs"
-    higher = scores + 1000.0 * ~mask
-    again = in_some_form(tried.answer, [(higher, mask)], numbers)[0].got
-    if isinstance(again, Wrong) or not alike(again, found):
-        return "with forbidden scores 1000 higher other weights come out: mask first, then softmax"
+    for more, cure in (
+        (1000.0, "mask first, then softmax"),
+        (1e12, "a large negative number is not −∞"),
+    ):
+        again = in_some_form(tried.answer, [(scores + more * ~mask, mask)], numbers)[0].got
+        if isinstance(again, Wrong) or not alike(again, found):
+            return f"with forbidden scores {more:g} higher other weights come out: {cure}"
     return _far_below(tried.answer, scores, mask)
 
 
@@ -236,7 +241,8 @@ def _filled(number: float):
         ),
         (
             lambda s, m: boltzmann.probabilities(masking.apply_mask(s, m), 0),
-            "the second argument is τ, not the axis: at τ = 0 the best key takes all",
+            "the best key takes all: that is τ = 0, hard and not soft (the second argument of "
+            "probabilities is τ, not the axis)",
         ),
         (
             lambda s, m: _softmax(s + ~m * -torch.inf),

@@ -12,12 +12,23 @@ import torch
 
 from hydra_lib.exercises.watch import Call, watched
 
-__all__ = ["Wrong", "boolean", "call", "is_blank", "kind", "numbers", "require_function", "told"]
+__all__ = [
+    "Wrong",
+    "boolean",
+    "call",
+    "is_blank",
+    "kind",
+    "numbers",
+    "require_function",
+    "require_order",
+    "told",
+]
 
 _INNER = (
     "the inner sizes of a matrix product differ: a transpose missing or one too many, the order, "
     "a slice or a merge?"
 )
+POWER = "a power is ** in Python; ^ is something else"
 _WHOLE = "/ gives a fraction, // gives whole numbers"
 
 # Crashes whose cause the error's own words do not tell.
@@ -38,6 +49,7 @@ _CAUSES = (
     ("slice indices must be integers", _WHOLE),
     ("'float' object cannot be interpreted as an integer", _WHOLE),
     ("'torch.return_types", "there are values and their indices: take .values"),
+    ("for ^", POWER),
     (
         "is ambiguous",
         "many numbers are no single True or False: combine masks as (a) & (b), brackets and all; "
@@ -84,6 +96,19 @@ def require_function(answer, model: Callable) -> None:
         signature.bind(*names)
     except TypeError:
         raise Wrong(f"it is called as {wanted}, but your function takes {signature}") from None
+
+
+def require_order(answer: Callable, model: Callable) -> None:
+    """Refuse an answer whose parameters have the names of the ``model``'s in another order."""
+    try:
+        own, names = (list(inspect.signature(f).parameters) for f in (answer, model))
+    except ValueError:
+        return
+    if own != names and sorted(own) == sorted(names):
+        raise Wrong(
+            f"it is called as {model.__name__}({', '.join(names)}), but your function takes "
+            f"({', '.join(own)})"
+        )
 
 
 def call(answer: Callable, arguments: tuple) -> tuple[object, list[Call]]:
@@ -156,7 +181,8 @@ def numbers(thing) -> torch.Tensor:
             raise TypeError
         return torch.from_numpy(np.array(thing, dtype=np.float64))
     except (OverflowError, TypeError, ValueError):
-        raise Wrong(f"expected numbers, got {kind(thing)}") from None
+        made = ": make a list of it" if hasattr(thing, "__next__") else ""
+        raise Wrong(f"expected numbers, got {kind(thing)}{made}") from None
 
 
 def boolean(thing) -> bool:

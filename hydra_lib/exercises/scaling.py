@@ -6,7 +6,8 @@ import torch
 
 from hydra_lib import masking
 from hydra_lib.exercises import progress
-from hydra_lib.exercises.compare import function, value
+from hydra_lib.exercises.compare import HALVED, function, value
+from hydra_lib.exercises.reader import POWER
 
 __all__ = [
     "attention_weights",
@@ -24,7 +25,8 @@ __all__ = [
         (128, "that is σ·d_k; each product q_c k_c has variance σ² · σ²"),
         (32, "that is the standard deviation; the question is the variance"),
         (64, "that is for standard deviation 1; here it is 2"),
-        (16, "that is one product; a score is the sum of d_k of them"),
+        (16, "that is one product, or a score divided by √d_k: a score is the sum of d_k products"),
+        (64 * 2 ^ 4, POWER),
         (512, "σ³·d_k, or σ² + σ²: q and k both carry σ², and the variances of factors multiply"),
         (8, "that is √d_k, the temperature for σ = 1; the question is the variance of a score"),
     ]
@@ -47,6 +49,7 @@ def predicted_variance():
             "that is the variance of a score: its root, the standard deviation, divides it",
         ),
         (lambda d_k, sigma: d_k * sigma**2, "d_k where √d_k belongs: take the root"),
+        (lambda d_k, sigma: sigma**2 * d_k / 2, HALVED),
         (lambda d_k, sigma: d_k, "d_k where √d_k belongs, and σ is missing"),
         (lambda d_k, sigma: d_k * sigma, "d_k where √d_k belongs, and q and k both carry a σ"),
         (
@@ -72,7 +75,11 @@ def right_temperature(d_k, sigma):
         (16, "∫ x² is 2/3, but the density of the uniform is 1/2"),
         (12, "that is d_k times one variance; the product of two entries has both"),
         (2, "that is the standard deviation; the question is the variance"),
-        (1 / 9, "that is one product; a score is the sum of d_k of them"),
+        (
+            1 / 9,
+            "that is one product, or a score divided by √d_k: a score is the sum of d_k products",
+        ),
+        *((36 * third**2, "close: 1/3 was rounded") for third in (0.33, 0.333, 0.3333)),
         (0.25, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
         (3, "1/12 is the variance on an interval of length 1; [−1, 1] has length 2"),
         (9, "a uniform on [−1, 1] has variance 1/3, not 1/4 or 1/2: integrate x²"),
@@ -134,6 +141,7 @@ def _root(h: int, T: int, d_k: int) -> float:
             _weights(lambda h, T, d_k: d_k),
             "it divides by d_k, or by √d_k twice: the temperature is √d_k, once",
         ),
+        *((_weights(lambda h, T, d_k, x=x: x * d_k), HALVED) for x in (0.5, 2)),
         (_weights(lambda h, T, d_k: h * d_k), "it divides by d_model; the temperature is √d_k"),
         (_weights(lambda h, T, d_k: math.sqrt(T)), "it divides by √T: q.shape[-1] is d_k"),
         (_weights(lambda h, T, d_k: math.sqrt(h)), "it divides by √h: q.shape[-1] is d_k"),

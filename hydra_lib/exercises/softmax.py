@@ -81,7 +81,8 @@ _ANY = [
     ),
     (
         lambda s: boltzmann.probabilities(s, 0),
-        "the second argument is τ, not the axis: at τ = 0 the best key takes all",
+        "the best key takes all: that is τ = 0, hard and not soft (the second argument of "
+        "probabilities is τ, not the axis)",
     ),
 ]
 
@@ -173,7 +174,7 @@ def weights_of(scores):
 def _thermometer_cases() -> list[tuple]:
     rows = ([2.0, 0.5, -1.0], [2.0, 2.0, 0.0], [-1.0, 0.5, 2.0])
     scores = [torch.tensor(row, dtype=torch.float64) for row in rows]
-    return [(s, boltzmann.probabilities(s, tau)) for s in scores for tau in (0.37, 1.0, 4.0)]
+    return [(s, boltzmann.probabilities(s, tau)) for s in scores for tau in (0.3712, 1.0, 4.0)]
 
 
 def _between(first: int, second: int):
@@ -202,6 +203,7 @@ def _spread(s: torch.Tensor) -> torch.Tensor:
     _thermometer_cases(),
     mistakes=[
         (_between(0, 1), _EQUAL),
+        (lambda s, p: -_between(0, 1)(s, p), f"the sign is the other way round; and {_EQUAL}"),
         (lambda s, p: _spread(s) / (p[0] / p[-1]).log(), _ENDS),
         (lambda s, p: (s[0] - s[-1]) / (p.max() / p.min()).log(), _ENDS),
         (lambda s, p: (p.max() / p.min()).log() / _spread(s), "upside down: that is 1/τ"),

@@ -32,6 +32,11 @@ class Tried:
             self.got = wrong
 
     @property
+    def stumbled(self) -> bool:
+        """Did the answer's own code raise an error, as it may over a form of numbers?"""
+        return isinstance(self.got, Wrong) and self.got.__cause__ is not None
+
+    @property
     def unseen(self) -> bool:
         """Did the work go on outside torch, where no call of it is seen?"""
         return not any(call.returned for call in self.calls)
@@ -50,7 +55,7 @@ def in_some_form(answer: Callable, cases: Sequence[tuple], read: Callable) -> li
         # Who was given tensors expects no warnings of arrays, nor a print for each form.
         with np.errstate(all="ignore"), redirect_stdout(io.StringIO() if forms else sys.stdout):
             tried = [Tried(answer, case, read) for case in form]
-        if not any(isinstance(call.got, Wrong) for call in tried):
+        if not any(call.stumbled for call in tried):
             return tried
         forms.append(tried)
     return forms[any("dtype" in str(call.got) for call in forms[0] if isinstance(call.got, Wrong))]

@@ -41,6 +41,8 @@ class _Watch(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
+        if getattr(function, "__name__", "") == "__get__":
+            return result  # x.T, x.shape: nothing is computed
         product = getattr(function, "__name__", "") in _PRODUCTS
         self.calls.append(Call(product, _shapes(args), _shapes(result)))
         return result
