@@ -102,12 +102,14 @@ def fused_attention(
     with a mask and ``causal`` an exported one is bound to its length.
 
     Arguments and errors are the same, but values are not looked at, and meta tensors,
-    ``torch.compile``, ``torch.export`` and ``vmap`` work. NaN in, NaN out, but for one case:
-    torch's kernel on a processor may answer a NaN in q or k with zeros, where it has so few keys
-    that they do not fill a register, up to 7 in float32 with AVX2. Cost: the same FLOPs. Where
-    torch has a fused kernel, on a CPU for (B, h, T, d_k) with d_v = d_k and equal leading axes,
-    no (Tq, Tk) matrix is kept without a mask; elsewhere it makes them, and one of ``causal``. A
-    mask it turns into a matrix of floats. Source: Dao et al. (2022), *FlashAttention*.
+    ``torch.compile``, ``torch.export`` and ``vmap`` work; second and forward derivatives do not,
+    which torch's fused kernels lack and :func:`scaled_dot_product_attention` has. NaN in, NaN out,
+    but for one case: torch's kernel on a processor may answer a NaN in q or k with zeros, where it
+    has so few keys that they do not fill a register, up to 7 in float32 with AVX2. Cost: the same
+    FLOPs. Where torch has a fused kernel, on a CPU for (B, h, T, d_k) with d_v = d_k and equal
+    leading axes, no (Tq, Tk) matrix is kept without a mask; elsewhere it makes them, and one of
+    ``causal``. A mask it turns into a matrix of floats. Source: Dao et al. (2022),
+    *FlashAttention*.
 
     >>> q = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> torch.equal(fused_attention(q, q, q, torch.zeros(2, 2).bool()), torch.zeros(2, 2))

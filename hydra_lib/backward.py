@@ -147,8 +147,9 @@ def multi_head_backward(
     A projection ``Y = X Wᵀ + b`` sends back ``dX = dY W`` and keeps ``dW = dYᵀ X`` and ``db``, the
     sum of dY over all positions; between them each head is :func:`attention_backward`.
 
-    Arguments and errors as the layer's; ``grad_output`` like the output. TypeError for a subclass,
-    whose steps may differ, ValueError for a layer that is sharded over ranks. Cost: twice
+    Arguments and errors as the layer's; ``grad_output`` like the output. TypeError for a layer
+    that is not plain and ValueError for one that is sharded over ranks, as
+    :meth:`hydra_lib.multihead.MultiHeadAttention.to_torch`. Cost: twice
     :meth:`hydra_lib.heads.HeadConfig.flops` after a forward pass that stops before W_o.
 
     >>> from hydra_lib.heads import HeadConfig

@@ -55,7 +55,7 @@ class MultiHeadAttention(nn.Module):
     ``head_i = attention(query W_q[i]ᵀ, key W_k[i]ᵀ, value W_v[i]ᵀ)`` and
     ``out = concat(head_0 … head_{h−1}) W_oᵀ``; rows i·d_k … (i + 1)·d_k − 1 of W_q, W_k and W_v
     belong to head i, as do the same columns of W_o. Each W is (d_model, d_model), stored as
-    ``torch.nn.Linear`` stores it: output axis first.
+    ``torch.nn.Linear`` stores it: output axis first, and stays one.
 
     Their entries are drawn from ``generator``, torch's global one unless given, uniform with
     variance 1 / d_model: inputs of unit variance give queries, keys and values of unit variance.
@@ -75,8 +75,10 @@ class MultiHeadAttention(nn.Module):
     float64, which it leaves alone) or a mask that is not boolean; ValueError for more than 2³¹
     weights in a projection, other shapes, an axis of length 0, another device, a mask that does not
     broadcast and, where the weights are asked for, scores that are NaN or overflow; else see
-    :func:`hydra_lib.attention.fused_attention`. Cost: :meth:`hydra_lib.heads.HeadConfig.flops`.
-    Source: Vaswani et al. (2017), section 3.2.2; initial weights, Glorot and Bengio (2010).
+    :func:`hydra_lib.attention.fused_attention`, also for what torch's fused kernels cannot do: a
+    second derivative, for one, which the path of ``return_weights`` has. Cost:
+    :meth:`hydra_lib.heads.HeadConfig.flops`. Source: Vaswani et al. (2017), section 3.2.2; initial
+    weights, Glorot and Bengio (2010).
 
     >>> layer = MultiHeadAttention(HeadConfig(8, 2), generator=torch.Generator().manual_seed(0))
     >>> x = torch.ones(3, 5, 8)
@@ -233,8 +235,10 @@ class MultiHeadAttention(nn.Module):
     def to_torch(self) -> nn.MultiheadAttention:
         """A new ``torch.nn.MultiheadAttention``, batch first, with a copy of the weights.
 
-        Its masks read the other way: there True = may *not* attend. Raises TypeError for a
-        subclass, whose steps may differ, ValueError for a layer that is sharded over ranks.
+        Its masks read the other way: there True = may *not* attend. It is in training mode, and
+        each of its weights requires a gradient. Raises TypeError for a layer that is not plain: a
+        subclass, or one with projections that are shared, hooked, or no ``torch.nn.Linear``, all
+        of one dtype; ValueError for one that is sharded over ranks.
         """
         check_plain(self)
         w, bias, c = self.W_q.weight, self.W_q.bias is not None, self.config
@@ -294,10 +298,25 @@ class MultiHeadAttention(nn.Module):
 
 
 def check_plain(layer: object) -> None:
-    """Refuse a subclass, whose steps may be others, and what is not whole."""
+    """Refuse a subclass, whose steps may be others, such projections, and what is not whole."""
     if type(layer) is not MultiHeadAttention:
         raise TypeError(f"layer must be a plain MultiHeadAttention, got {type(layer).__name__}")
     check_whole(layer)
+    projections = {f"W_{x}": getattr(layer, f"W_{x}") for x in "qkvo"}
+    for name, projection in projections.items():
+        if type(projection) is not nn.Linear:
+            got = f"{name}, a {type(projection).__name__}"
+        elif projection._forward_hooks or projection._forward_pre_hooks:  # pruning is one, too
+            got = f"a hook on {name}"
+        else:
+            continue
+        raise TypeError(f"layer must be a plain MultiHeadAttention, got {got}")
+    weights = [projection.weight for projection in projections.values()]
+    if len(set(map(id, weights))) < len(weights):
+        raise TypeError("layer must be a plain MultiHeadAttention, got a weight that two share")
+    if dtypes := {str(w.dtype) for w in weights if w.dtype != weights[0].dtype}:
+        got = f"{weights[0].dtype} and {', '.join(sorted(dtypes))}"
+        raise TypeError(f"layer must be a plain MultiHeadAttention, of one dtype, got {got}")
 
 
 def check_whole(layer: MultiHeadAttention) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils import parametrizations, prune
 from torch.utils.flop_counter import FlopCounterMode
 
 from hydra_lib.attention import scaled_dot_product_attention, trace
@@ -616,6 +617,50 @@ def test_a_layer_with_other_steps_is_refused():
     layer = Turned(HeadConfig(h * d, h), generator=torch.Generator().manual_seed(0))
     with pytest.raises(TypeError, match=r"^layer must be a plain MultiHeadAttention, got Turned$"):
         multi_head_backward(layer, X, X, X, X)
+
+
+def wrapped(layer):
+    layer.W_v = torch.nn.Sequential(layer.W_v)
+
+
+def normed(layer):
+    parametrizations.weight_norm(layer.W_q)
+
+
+def pruned(layer):
+    prune.l1_unstructured(layer.W_k, "weight", 0.5)
+
+
+def doubled(layer):
+    layer.W_q.register_forward_hook(lambda module, inputs, output: 2 * output)
+
+
+def tied(layer):
+    layer.W_k = layer.W_q
+
+
+def halved(layer):
+    layer.W_o.half()
+
+
+@pytest.mark.parametrize(
+    ("change", "got"),
+    [
+        (wrapped, ", got W_v, a Sequential"),
+        (normed, ", got W_q, a ParametrizedLinear"),
+        (pruned, ", got a hook on W_k"),
+        (doubled, ", got a hook on W_q"),
+        (tied, ", got a weight that two share"),
+        (halved, ", of one dtype, got torch.float32 and torch.float16"),
+    ],
+)
+def test_a_layer_with_other_projections_is_refused(change, got):
+    """Its gradients would be another layer's, or stand under names that it does not have."""
+    layer = make(dtype=torch.float32)
+    change(layer)
+    for refuse in (lambda: multi_head_backward(layer, X, X, X, X), layer.to_torch):
+        with refuses(TypeError, f"layer must be a plain MultiHeadAttention{got}"):
+            refuse()
 
 
 def test_flops_refuse_a_number_for_a_flag():

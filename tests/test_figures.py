@@ -303,6 +303,12 @@ PAIRS = (
             "items, 'x': must hold real numbers, got torch.complex64",
         ),
         (
+            lambda: matrices(("x", torch.ones(7, 351)), ("y", torch.ones(11, 5)), alt="x"),
+            ValueError,
+            "items must have at most 2,500 entries, got 2,512: a larger matrix is an image, "
+            "imshow(shades(matrix))",
+        ),
+        (
             lambda: matrices(GOOD, alt="x", digits=-1),
             ValueError,
             "digits must be an integer from 0 to 17, got -1",

@@ -338,12 +338,16 @@ def test_factors_that_do_not_fit(factors, error, message):
         BilinearAlgorithm(*factors)
 
 
-@pytest.mark.parametrize(
-    ("a", "b"), [((3, 2), (2, 2)), ((2, 3), (3, 2)), ((2, 2), (2, 3)), ((1, 2, 2), (2, 2))]
-)
+@pytest.mark.parametrize(("a", "b"), [((3, 2), (2, 2)), ((2, 3), (3, 2)), ((2, 2), (2, 3))])
 def test_sides_that_do_not_divide(a, b):
     message = f"sides of a and b must be multiples of 2, 2 and 2, got {a} and {b}"
     with refuses(ValueError, message):
+        STRASSEN.multiply(np.ones(a), np.ones(b))
+
+
+@pytest.mark.parametrize(("a", "b"), [((1, 2, 2), (2, 2)), ((2, 2), (1, 2, 2))])
+def test_more_than_two_axes(a, b):
+    with refuses(ValueError, f"a and b must be matrices, got {len(a)} and {len(b)} axes"):
         STRASSEN.multiply(np.ones(a), np.ones(b))
 
 

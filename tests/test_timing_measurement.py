@@ -1,3 +1,4 @@
+import copy
 import math
 import re
 
@@ -333,6 +334,19 @@ def first_of(fn):
     return lambda within: fn(leaves(within)[0])
 
 
+def test_a_reference_that_keeps_its_dtype_needs_an_exact_one():
+    layer = torch.nn.Linear(5, 3)
+    both, x = (
+        (layer, lambda x: torch.nn.functional.linear(x, layer.weight, layer.bias)),
+        torch.randn(7, 5),
+    )
+    says = r"^reference in float64 raised RuntimeError: .* exact must be a copy of it in float64$"
+    with pytest.raises(FailedCheckError, match=says):
+        compare(*both, (x,), **QUICK)
+    exact = copy.deepcopy(layer).double()
+    assert compare(*both, (x,), exact=exact, **QUICK).candidate_error < 1e-6
+
+
 def test_a_function_that_writes_to_its_inputs():
     """A right answer, and every later call would start from another input."""
     q, k = two()
@@ -354,6 +368,8 @@ def test_a_function_that_writes_to_its_inputs():
         with pytest.raises(FailedCheckError, match=r"^candidate changed its inputs: "):
             compare(first_of(torch.neg), first_of(torch.neg_), (within(q),), **QUICK)
         assert compare(*[first_of(torch.neg)] * 2, (within(q),), **QUICK).candidate_error == 0
+    with pytest.raises(FailedCheckError, match=r"^candidate changed its inputs: "):
+        compare(np.negative, lambda x: np.negative(x, out=x), (np.ones((3, 5)),), **QUICK)
     with torch.inference_mode():
         plain = torch.ones(3, 3)
         assert compare(torch.neg, torch.neg, (plain,), **QUICK).candidate_error == 0

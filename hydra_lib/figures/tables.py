@@ -15,6 +15,8 @@ from hydra_lib import _checks
 from hydra_lib.figures.ink import COLORS, Picture, check_alt, in_lines
 
 DIGITS = 17  # no double has more that say anything
+MOST = 2500  # entries: five seconds
+FITTING = 5  # letters of an entry, in a cell of the usual size
 STRONGEST = 0.6  # of the colours, so that a number on top can be read
 LETTER = 0.17  # of a title, about, in cells
 
@@ -35,13 +37,14 @@ def matrices(
     which head or rank: ``owners`` are integers that broadcast to the matrix, and one below 0 is
     nobody's. ``highlight`` frames one row of the first and of the last matrix. A matrix is a torch
     tensor or a NumPy array of real numbers. In little room the line goes on in another one, which
-    begins with a sign where there is one. It is meant to be read number by number, and every entry
-    takes about 2 ms; a matrix of hundreds of rows is an image, with the colours of :func:`shades`.
+    begins with a sign where there is one. ``digits`` are those after the point; zeros at the end
+    are left out. Each entry takes about 2 ms. What is too large to be read number by number is an
+    image, ``imshow`` of :func:`shades`.
 
-    Raises TypeError for other items, masked arrays among them, and for owners that are no
-    integers; ValueError for no matrix at all, one without two axes or without entries, owners that
-    do not broadcast to it, ``digits`` outside 0 … 17, a ``highlight`` that is not a row of the
-    first and the last matrix, and an ``alt`` that says nothing.
+    Raises TypeError for other items, masked arrays among them, and for owners that are no integers;
+    ValueError for no matrix at all, one without two axes or without entries, owners that do not
+    broadcast to it, more than 2,500 entries in all, ``digits`` outside 0 … 17, a ``highlight`` that
+    is not a row of the first and the last matrix, and an ``alt`` that says nothing.
 
     >>> import torch
     >>> matrices(("weights", torch.eye(2)), alt="the identity")
@@ -52,6 +55,11 @@ def matrices(
     heights = [t[1].shape[0] for t in tables if not isinstance(t, str)]
     if not heights:
         raise ValueError("items must hold a matrix to draw, (title, matrix), got none")
+    if (entries := sum(t[1].numel() for t in tables if not isinstance(t, str))) > MOST:
+        raise ValueError(
+            f"items must have at most {MOST:,} entries, got {entries:,}: a larger matrix is an "
+            "image, imshow(shades(matrix))"
+        )
     digits = _checks.integer("digits", digits, 0, DIGITS)
     if highlight is not None:
         highlight = _checks.integer("highlight", highlight, 0, min(heights[0], heights[-1]) - 1)
@@ -64,7 +72,10 @@ def matrices(
         tall.insert(0, own)
     # Every axes as wide as its entries or its title, so that all cells are of one size and the
     # rows of all matrices lie beside each other.
-    cell, gap, below, above = 0.44, 0.16, 0.07, 0.38  # inches
+    numbers = (x for t in tables if not isinstance(t, str) for x in t[1].flatten().tolist())
+    letters = max(len(_entry(x, digits)) for x in numbers)
+    cell = 0.44 * max(1, letters / FITTING)
+    gap, below, above = 0.16, 0.07, 0.38  # inches
     across, high = cell * sum(widths) + gap * len(widths), cell * rows + below + above
     fig = Figure(figsize=(across, high))
     left = 0.0
@@ -85,7 +96,7 @@ def matrices(
             ax.text(0.5, 0.5, item, ha="center", va="center", fontsize=13, transform=ax.transAxes)
             continue
         title, matrix, owners = item
-        ax.set_title(title, fontsize=10)
+        ax.set_title(title, fontsize=10, parse_math=False)
         ax.set_xlim(0, matrix.shape[1])
         ax.set_ylim(matrix.shape[0], 0)
         ax.set_aspect("equal")

@@ -105,7 +105,9 @@ class BilinearAlgorithm:
         """
         check_pair(a, b)
         m, k, n = self.shape
-        if a.ndim != 2 or b.ndim != 2 or a.shape[0] % m or a.shape[1] % k or b.shape[1] % n:
+        if a.ndim != 2 or b.ndim != 2:
+            raise ValueError(f"a and b must be matrices, got {a.ndim} and {b.ndim} axes")
+        if a.shape[0] % m or a.shape[1] % k or b.shape[1] % n:
             got = f"{tuple(a.shape)} and {tuple(b.shape)}"
             raise ValueError(f"sides of a and b must be multiples of {m}, {k} and {n}, got {got}")
         largest = max(map(_largest, self.factors))

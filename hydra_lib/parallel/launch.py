@@ -34,8 +34,9 @@ def run(function: Callable, ranks: int, *args: Any, timeout: float | int = 120.0
 
     ``mesh`` is a :class:`torch.distributed.device_mesh.DeviceMesh` of all ranks; the backend is
     :func:`hydra_lib.parallel.ranks.backend`'s. The function must stand in a module that can be
-    imported: what is defined in a notebook cannot. Arguments and results are pickled. Each rank
-    computes with its share of the processor's threads.
+    imported: what is defined in a notebook cannot. A script must call this below
+    ``if __name__ == "__main__":``, since every rank imports it. Arguments and results are pickled.
+    Each rank computes with its share of the processor's threads.
 
     All processes have ended when this returns or raises, after ``timeout`` seconds at the latest.
     Raises RankFailedError, with the rank's own words, when one raises or dies; TimeoutError when

@@ -30,7 +30,8 @@ def attention_over_ranks(
     ``out = Σ_r e^(m_r − M) o_r / Σ_r e^(m_r − M) l_r``: the merge of all ranks.
 
     ``q`` (…, Tq, d_k) is the same on every rank; ``k`` (…, Tk, d_k) and ``v`` (…, Tk, d_v) are the
-    rank's own, and Tk may differ between ranks. ``mask`` holds the columns of these keys, True =
+    rank's own, and Tk may differ between ranks, if it is at least 1: a rank without keys takes
+    one that its mask forbids. ``mask`` holds the columns of these keys, True =
     may attend; for a causal layer, ``causal_mask(T)[:, first : first + Tk]``. A query that no rank
     has a key for gets zeros. The whole output comes back on every rank, and so does the gradient of
     q; those of k and v are the rank's own.

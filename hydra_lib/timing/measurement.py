@@ -5,10 +5,12 @@ a cold first call (warm-up), one lucky sample (quantiles of many), two moments o
 (pairs, in one run), a fast wrong answer (checked in float64 first), a number without its machine.
 """
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
 import torch
 from torch.utils._pytree import tree_map
 
@@ -152,11 +154,11 @@ def compare(
     """Check both functions against float64, then time them in alternating pairs in one run.
 
     Both take ``inputs`` as their arguments. ``exact`` (by default ``reference``) is called on the
-    same in float64 and must stay there. An error above ``tolerance`` (by default
-    :func:`hydra_lib.timing.accuracy.tolerance_for` the dtype) refuses a function, as does a
-    candidate of another dtype, or a tensor of ``inputs`` that a function changed. Pairs are timed
-    until the interval of the median ratio is within ± 1 %; ``flops`` and ``bytes`` count for both;
-    the rest as in :func:`bench`.
+    same in float64 and must stay there; where that is a module, give its copy in float64. An error
+    above ``tolerance`` (by default :func:`hydra_lib.timing.accuracy.tolerance_for` the dtype)
+    refuses a function, as does a candidate of another dtype, or a tensor of ``inputs`` that a
+    function changed. Pairs are timed until the interval of the median ratio is within ± 1 %;
+    ``flops`` and ``bytes`` count for both; the rest as in :func:`bench`.
 
     Raises as :func:`bench`, TypeError for ``inputs`` that are no tuple, and
     :class:`hydra_lib.timing.accuracy.FailedCheckError`.
@@ -181,7 +183,17 @@ def compare(
     for name, fn, given, on in calls:
         before = _versions(given)
         # Copies, because all of them may write to one buffer of the caller's.
-        got[name] = [as_tensor(x).detach().clone() for x in first_call(name, fn, given, on)]
+        try:
+            results = first_call(name, fn, given, on)
+        except Exception as error:
+            if name != "exact" or exact is not reference:
+                raise
+            why = f"{type(error).__name__}: {error}"
+            raise FailedCheckError(
+                f"reference in float64 raised {why}: if it keeps numbers of another dtype, as a "
+                "module does, exact must be a copy of it in float64"
+            ) from error
+        got[name] = [as_tensor(x).detach().clone() for x in results]
         if _versions(given) != before:
             raise FailedCheckError(f"{name} changed its inputs: each call would do something else")
     errors = [check(n, got[n], got["exact"], tolerance) for n in ("reference", "candidate")]
@@ -199,9 +211,13 @@ def compare(
 
 
 def _versions(inputs: tuple) -> list[int]:
-    """How often each tensor was written to, as torch counts it for autograd."""
-    tensors = (x for x in leaves(inputs) if isinstance(x, torch.Tensor))
-    return [x._version for x in tensors if not x.is_inference()]
+    """How often each tensor was written to, as torch counts it for autograd; of arrays a sum."""
+    return [
+        x._version if isinstance(x, torch.Tensor) else zlib.crc32(np.ascontiguousarray(x).data)
+        for x in leaves(inputs)
+        if (isinstance(x, torch.Tensor) and not x.is_inference())
+        or (isinstance(x, np.ndarray) and not x.dtype.hasobject)
+    ]
 
 
 def check_options(fns: dict, flush: bool, device: Device, **numbers: Count) -> None:

@@ -55,8 +55,9 @@ def measure_ceilings(
 
     The copy moves 2 × 256 MiB on a CPU, 2 × 1 GiB on CUDA, read once and written once; the matmul
     is n × n with n = 2048 or 8192, ``2 n³`` FLOPs, on a CPU the faster of torch's and NumPy's. Each
-    gets ``budget`` seconds, see :func:`hydra_lib.timing.measurement.bench`. A float32 matmul is
-    measured with TF32 as it is set.
+    gets ``budget`` seconds, see :func:`hydra_lib.timing.measurement.bench`, and at least a few
+    calls: on a CPU without instructions for 16-bit products those take minutes. A float32 matmul
+    is measured with TF32 as it is set.
 
     Raises :class:`hydra_lib.timing.environment.NoCudaError` for CUDA where there is none,
     TypeError for a dtype that is not floating or has fewer than 16 bits.

@@ -17,6 +17,8 @@ def row(
 ) -> dict:
     """What was timed alone, as one row; ``sizes`` by the names of the axes.
 
+    A record takes those of ``hydra_lib.records.SIZES``.
+
     Raises TypeError for a ``group`` or ``kernel`` that is no text, ``sizes`` that are no dictionary
     and a ``timing`` that is none; ValueError for a size that is not an integer of at least 0.
     """

@@ -168,7 +168,8 @@ def train(
     from ``seed``, none twice before a new order is drawn, which is when fewer are left than make a
     batch. AdamW with a learning rate of 0.01 that rises
     over 50 steps and falls along a cosine to a twentieth; gradients of a norm above 1 are cut to 1.
-    The loss is the mean cross-entropy in nats.
+    The loss is the mean cross-entropy in nats, NaN of a batch in which no target counts, which
+    moves nothing but what earlier steps have set in motion.
 
     Only parameters that require a gradient move. Deterministic for a seed on one machine. Raises
     TypeError for a model that is no ToyModel and documents that are not such tensors, ValueError
