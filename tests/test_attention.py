@@ -480,3 +480,18 @@ def test_the_error_of_long_rows_is_within_what_the_docstring_says(attend, Tk):
     out = attend(torch.zeros(1, 5), torch.zeros(Tk, 5), v)
     error = (out.double() - v[0].double()).abs().item()
     assert error <= 2 * (Tk + 5 + 4) * eps / 3
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch itself calls it
+def test_the_plain_path_has_second_and_forward_derivatives():
+    """Torch's fused kernels have neither, as the documentation says of ``fused_attention``."""
+    q, k, v = (
+        x.double() for x in torch.randn(3, 2, 5, 3, generator=torch.Generator().manual_seed(1))
+    )
+
+    def output(q):
+        return scaled_dot_product_attention(q, k, v)
+
+    assert torch.autograd.gradgradcheck(output, (q.requires_grad_(),))
+    assert torch.autograd.gradcheck(output, (q,), check_forward_ad=True)

@@ -296,6 +296,7 @@ def test_model_agrees_with_the_library():
     assert sum(map(len, groups.values())) == 1040
 
 
+@pytest.mark.slow
 def test_a_model_of_another_shape_agrees():
     model = small(layers=3, n_heads=2)
     widget = HeadViewerWidget(model)
