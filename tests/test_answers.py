@@ -234,15 +234,19 @@ def test_what_could_be_a_power_of_ten_or_e_is_said(text, read, or_so):
     assert arithmetic([text]) == [f"{read} can be read in two ways: write {or_so}"]
 
 
-def test_a_comma_in_the_place_of_a_point_is_said():
-    """Where that would be right, and nothing else: the answer is not judged."""
-    facts = json.loads(answers.written(ASKED["scaling.lead_for_half"].facts))
+def told(name, part, texts):
+    """``right`` or ``says`` of the verdict on each text, or why it was not judged."""
     tried = f"""(() => {{
-        try {{ return m.answers.answered({json.dumps(facts)}, [c]).right; }}
+        try {{ return m.answers.answered({answers.written(ASKED[name].facts)}, [c]).{part}; }}
         catch (e) {{ return e.message; }}
     }})()"""
+    return json.loads(in_node(SOURCE + "export { answers };", tried, texts))
+
+
+def test_a_comma_in_the_place_of_a_point_is_said():
+    """Where that would be right, and nothing else: the answer is not judged."""
     cases = ["8,318", "-(−8,318)", "8.318", "9,318", "4,095", "8,3180", "1,008,318"]
-    said = json.loads(in_node(SOURCE + "export { answers };", tried, cases))
+    said = told("scaling.lead_for_half", "right", cases)
     comma = "a comma groups thousands here: write "
     assert said[:2] == [f"{comma}8.318", f"{comma}-(−8.318)"]
     assert said[2:5] == [True, False, False]
@@ -252,14 +256,7 @@ def test_a_comma_in_the_place_of_a_point_is_said():
 
 def test_a_point_between_thousands_is_said():
     """Where that would be right, and nothing else."""
-    facts = json.loads(answers.written(ASKED["scaling.predicted_variance"].facts))
-    tried = f"""(() => {{
-        try {{ return m.answers.answered({json.dumps(facts)}, [c]).says; }}
-        catch (e) {{ return e.message; }}
-    }})()"""
-    said = json.loads(
-        in_node(SOURCE + "export { answers };", tried, [" 1.024", "1024.000", "1.025", "1.0240"])
-    )
+    said = told("scaling.predicted_variance", "says", [" 1.024", "1024.000", "1.025", "1.0240"])
     assert said == [
         "a point is decimal here: write 1024",
         "Right.",

@@ -403,6 +403,16 @@ def test_bad_input(call, error, message):
         call()
 
 
+def test_cells_are_as_wide_as_their_longest_number_and_titles_no_formulas():
+    widths = [
+        float(re.search(r'viewBox="0 0 ([\d.]+) ', matrices(("a $ and $", m), alt="x").svg)[1])
+        for m in (torch.tensor([[0.25, -0.5]]), torch.tensor([[1000.25, -0.5]]))
+    ]
+    gap = 72 * 0.16
+    assert (widths[1] - gap) / (widths[0] - gap) == pytest.approx(7 / 5, rel=1e-3)
+    assert "a $ and $" in matrices(("a $ and $", torch.eye(2)), alt="x").svg
+
+
 def test_options_go_to_the_axes():
     _, axes = figure(2, 3, sharex=True, squeeze=False)
     assert axes.shape == (2, 3)

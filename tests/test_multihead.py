@@ -1,5 +1,7 @@
 """Multi-head attention against separate heads and against torch's; its masks, counts, refusals."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -147,7 +149,9 @@ def test_a_missing_transpose_is_caught():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_equals_torch(mask, bias, dtype):
     layer, inputs = make(bias, dtype), cross(dtype)
-    theirs = layer.to_torch()
+    theirs = copy.deepcopy(layer).eval().requires_grad_(False).to_torch()
+    assert theirs.training
+    assert all(p.requires_grad for p in theirs.parameters())
     # Torch's module gives NaN where nothing is allowed, and reads True as forbidden.
     allowed = full(mask)
     alive = allowed.any(-1, keepdim=True)

@@ -123,12 +123,14 @@ const answers = (() => {
   /** A verdict on what was typed. */
   function answered(facts, texts) {
     const verdict = judged(facts, texts.map(typed));
-    const pointed = texts.map((text) => text.replace(/(?<![\d.,])(\d{1,3}),(\d{3})(?![\d,])/g, "$1.$2"));
-    if (!verdict.right && pointed.join() !== texts.join() && judged(facts, pointed.map(typed)).right)
-      throw new Error(`a comma groups thousands here: write ${pointed.join(" and ")}`);
-    const whole = texts.map((text) => text.replace(/^\s*(\d{1,3})((?:\.\d{3})+)\s*$/, (_, first, rest) => first + rest.replaceAll(".", "")));
-    if (!verdict.right && whole.join() !== texts.join() && judged(facts, whole.map(typed)).right)
-      throw new Error(`a point is decimal here: write ${whole.join(" and ")}`);
+    for (const [says, wanted, meant] of [
+      ["a comma groups thousands here", /(?<![\d.,])(\d{1,3}),(\d{3})(?![\d,])/g, "$1.$2"],
+      ["a point is decimal here", /^\s*(\d{1,3})\.(\d{3})\s*$/, "$1$2"],
+    ]) {
+      const read = texts.map((text) => text.replace(wanted, meant));
+      if (!verdict.right && read.join() !== texts.join() && judged(facts, read.map(typed)).right)
+        throw new Error(`${says}: write ${read.join(" and ")}`);
+    }
     return verdict;
   }
 

@@ -86,8 +86,6 @@ def require_function(answer, model: Callable) -> None:
             f"expected a function of ({', '.join(names)}), got {kind(answer)}: hand over the "
             "function itself, without calling it"
         )
-    own = getattr(answer, "__name__", "")  # the reader's name for it
-    wanted = f"{own if own.isidentifier() else model.__name__}({', '.join(names)})"
     try:
         signature = inspect.signature(answer)
     except ValueError:  # written in C; it will say so itself
@@ -95,7 +93,7 @@ def require_function(answer, model: Callable) -> None:
     try:
         signature.bind(*names)
     except TypeError:
-        raise Wrong(f"it is called as {wanted}, but your function takes {signature}") from None
+        raise _called_otherwise(answer, model) from None
 
 
 def require_order(answer: Callable, model: Callable) -> None:
@@ -105,10 +103,14 @@ def require_order(answer: Callable, model: Callable) -> None:
     except ValueError:
         return
     if own != names and sorted(own) == sorted(names):
-        raise Wrong(
-            f"it is called as {model.__name__}({', '.join(names)}), but your function takes "
-            f"({', '.join(own)})"
-        )
+        raise _called_otherwise(answer, model)
+
+
+def _called_otherwise(answer: Callable, model: Callable) -> Wrong:
+    own = getattr(answer, "__name__", "")  # the reader's name for it
+    name = own if own.isidentifier() else model.__name__
+    wanted = f"{name}({', '.join(inspect.signature(model).parameters)})"
+    return Wrong(f"it is called as {wanted}, but your function takes {inspect.signature(answer)}")
 
 
 def call(answer: Callable, arguments: tuple) -> tuple[object, list[Call]]:

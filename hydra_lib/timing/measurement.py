@@ -156,9 +156,9 @@ def compare(
     Both take ``inputs`` as their arguments. ``exact`` (by default ``reference``) is called on the
     same in float64 and must stay there; where that is a module, give its copy in float64. An error
     above ``tolerance`` (by default :func:`hydra_lib.timing.accuracy.tolerance_for` the dtype)
-    refuses a function, as does a candidate of another dtype, or a tensor of ``inputs`` that a
-    function changed. Pairs are timed until the interval of the median ratio is within ± 1 %;
-    ``flops`` and ``bytes`` count for both; the rest as in :func:`bench`.
+    refuses a function, as does a candidate of another dtype, or an input that it changed. Pairs are
+    timed until the interval of the median ratio is within ± 1 %; ``flops`` and ``bytes`` count for
+    both; the rest as in :func:`bench`.
 
     Raises as :func:`bench`, TypeError for ``inputs`` that are no tuple, and
     :class:`hydra_lib.timing.accuracy.FailedCheckError`.
@@ -167,7 +167,7 @@ def compare(
     >>> compare(lambda x: x + x, lambda x: 2 * x, (x,), budget=0.01).candidate_error
     0.0
     """
-    exact = reference if exact is None else exact
+    exact = _in_float64(reference) if exact is None else exact
     fns = {"reference": reference, "candidate": candidate, "exact": exact}
     numbers = {"flops": flops, "bytes": bytes, "budget": budget, "tolerance": tolerance}
     check_options(fns, flush, device, **numbers)
@@ -183,17 +183,7 @@ def compare(
     for name, fn, given, on in calls:
         before = _versions(given)
         # Copies, because all of them may write to one buffer of the caller's.
-        try:
-            results = first_call(name, fn, given, on)
-        except Exception as error:
-            if name != "exact" or exact is not reference:
-                raise
-            why = f"{type(error).__name__}: {error}"
-            raise FailedCheckError(
-                f"reference in float64 raised {why}: if it keeps numbers of another dtype, as a "
-                "module does, exact must be a copy of it in float64"
-            ) from error
-        got[name] = [as_tensor(x).detach().clone() for x in results]
+        got[name] = [as_tensor(x).detach().clone() for x in first_call(name, fn, given, on)]
         if _versions(given) != before:
             raise FailedCheckError(f"{name} changed its inputs: each call would do something else")
     errors = [check(n, got[n], got["exact"], tolerance) for n in ("reference", "candidate")]
@@ -210,10 +200,28 @@ def compare(
     return Comparison(*quantiles(times[0] / times[1]), one, two, *errors)
 
 
+def _in_float64(reference: Callable) -> Callable:
+    """The reference, which is called in float64 and may not have been made for it."""
+
+    def exact(*inputs):
+        try:
+            return reference(*inputs)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise FailedCheckError(
+                f"reference in float64 raised {why}: if it keeps numbers of another dtype, as a "
+                "module does, exact must be a copy of it in float64"
+            ) from error
+
+    return exact
+
+
 def _versions(inputs: tuple) -> list[int]:
     """How often each tensor was written to, as torch counts it for autograd; of arrays a sum."""
     return [
-        x._version if isinstance(x, torch.Tensor) else zlib.crc32(np.ascontiguousarray(x).data)
+        x._version
+        if isinstance(x, torch.Tensor)
+        else zlib.crc32(np.ascontiguousarray(x).view(np.uint8).data)
         for x in leaves(inputs)
         if (isinstance(x, torch.Tensor) and not x.is_inference())
         or (isinstance(x, np.ndarray) and not x.dtype.hasobject)
