@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+LAB := .venv/.lab
 PORT ?= 8000
 PLACE ?= colab
 
@@ -55,9 +56,15 @@ serve: book
 	@echo "http://localhost:$(PORT)/ (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server --directory _build/html --bind localhost $(PORT)
 
-# JupyterLab is no part of the book: whoever asks for it gets it, and nothing pinned changes.
-lab: $(INSTALLED)
+# JupyterLab is no part of the book: whoever asks for it gets it, and nothing pinned changes. The
+# checker of addresses that it brings goes again: every process that reads a notebook, the tests'
+# too, would compile its grammars, for seconds, and JupyterLab does without.
+$(LAB): $(INSTALLED)
 	$(BIN)/pip install --quiet --constraint requirements.txt jupyterlab==4.6.6
+	$(BIN)/pip uninstall --quiet --yes rfc3987-syntax
+	@touch $@
+
+lab: $(LAB)
 	$(BIN)/jupyter lab notebooks
 
 sync: $(INSTALLED)
@@ -65,9 +72,9 @@ sync: $(INSTALLED)
 
 # Drivers of two more browsers, which are no part of the book either. On Debian the browsers are
 # firefox-esr, webkit2gtk-driver and, where there is no display, xvfb.
-hosts: book
+hosts: book $(LAB)
 	$(BIN)/pip install --quiet --constraint requirements.txt \
-	  jupyterlab==4.6.6 marionette-driver==3.7.1 selenium==4.51.0
+	  marionette-driver==3.7.1 selenium==4.51.0
 	$(if $(DISPLAY)$(WAYLAND_DISPLAY),,xvfb-run --auto-servernum) \
 	  $(BIN)/python -m pytest -m hosts tests
 

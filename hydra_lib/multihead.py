@@ -201,7 +201,8 @@ class MultiHeadAttention(nn.Module):
         It is a new one: in training mode, and each of its weights requires a gradient. Inputs here
         are always batch first. Raises ValueError for what this layer does not have: other widths
         for keys and values, dropout, ``add_bias_kv``, ``add_zero_attn``; TypeError for another kind
-        of module, and for a subclass of that one or of this layer, whose steps may differ.
+        of module, for one of two dtypes, and for a subclass of that one or of this layer, whose
+        steps may differ.
         """
         if type(module) is not nn.MultiheadAttention:
             kind = f"{type(module).__module__}.{type(module).__qualname__}"
@@ -222,10 +223,12 @@ class MultiHeadAttention(nn.Module):
                 "module must be a torch.nn.MultiheadAttention with nothing but four projections, "
                 f"got {names}"
             )
+        theirs, state = module.state_dict(), {}
+        if len(dtypes := {str(x.dtype) for x in theirs.values()}) > 1:
+            raise TypeError(f"module must have one dtype, got {' and '.join(sorted(dtypes))}")
         bias = module.in_proj_bias is not None
         config = HeadConfig(module.embed_dim, module.num_heads)
         layer = cls(config, bias, generator=torch.Generator())  # overwritten at once
-        theirs, state = module.state_dict(), {}
         for kind in ("weight", "bias")[: 1 + bias]:
             parts = (*theirs[f"in_proj_{kind}"].chunk(3), theirs[f"out_proj.{kind}"])
             state.update({f"W_{x}.{kind}": part for x, part in zip("qkvo", parts, strict=True)})

@@ -169,6 +169,7 @@ def test_gradcheck(attend, mask):
     assert torch.autograd.gradcheck(lambda *x: attend(*x, mask), tensors)
 
 
+@pytest.mark.long
 def test_gradcheck_of_the_trace():
     tensors = [x.requires_grad_() for x in inputs()]
     assert torch.autograd.gradcheck(

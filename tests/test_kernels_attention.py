@@ -222,7 +222,7 @@ def test_launch_grid():
 
 Q, K = torch.ones(2, 3, 5, 16), torch.ones(2, 3, 7, 16)
 SHAPES = "expected q (B, h, Tq, d_k), k and v (B, h, Tk, d_k), no axis of length 0, got"
-ONE_DTYPE = "flash_attention needs q and k and v in one of float16, bfloat16, float32, got"
+ONE_DTYPE = "flash_attention needs q and k and v in one dtype, float16, bfloat16 or float32, got"
 BAD = [
     ((Q, Q, K), ValueError, f"{SHAPES} (2, 3, 5, 16), (2, 3, 5, 16) and (2, 3, 7, 16)"),
     ((Q, K[:1], K[:1]), ValueError, f"{SHAPES} (2, 3, 5, 16), (1, 3, 7, 16) and (1, 3, 7, 16)"),

@@ -72,13 +72,13 @@ BAD = [
     (
         (GOOD[0], GOOD[1].half()),
         TypeError,
-        "tiled_matmul needs a and b in one of float16, bfloat16, float32, got torch.float32, "
+        "tiled_matmul needs a and b in one dtype, float16, bfloat16 or float32, got torch.float32, "
         "torch.float16",
     ),
     (
         [x.double() for x in GOOD],
         TypeError,
-        "tiled_matmul needs a and b in one of float16, bfloat16, float32, got torch.float64, "
+        "tiled_matmul needs a and b in one dtype, float16, bfloat16 or float32, got torch.float64, "
         "torch.float64",
     ),
     (

@@ -114,7 +114,7 @@ BAD = [
     (
         (GOOD.double(),),
         TypeError,
-        "online_softmax needs scores in one of float16, bfloat16, float32, got torch.float64",
+        "online_softmax needs scores in float16, bfloat16 or float32, got torch.float64",
     ),
     (
         (GOOD.clone().requires_grad_(),),

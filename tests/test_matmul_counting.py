@@ -35,11 +35,12 @@ def test_triple_loop_of_a_rectangle():
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        ([], [[1]], "expected rows of a as long as b has rows, got [] and 1"),
-        ([[1]], [], "expected rows of a as long as b has rows, got [1] and 0"),
+        ([], [], "expected a and b with a row at least, got 0 and 0 rows"),
+        ([], [[1]], "expected a and b with a row at least, got 0 and 1 rows"),
+        ([[1]], [], "expected a and b with a row at least, got 1 and 0 rows"),
         ([[1, 2], [3]], [[1], [2]], "expected rows of a as long as b has rows, got [1, 2] and 2"),
         ([[1, 2]], [[1]], "expected rows of a as long as b has rows, got [2] and 1"),
-        ([[]], [], "expected rows of a as long as b has rows, got [0] and 0"),
+        ([[]], [], "expected a and b with a row at least, got 1 and 0 rows"),
         ([[1]], [[]], "expected rows of b of one length, at least 1, got [0]"),
         ([[1, 2]], [[1, 2], [3]], "expected rows of b of one length, at least 1, got [1, 2]"),
     ],

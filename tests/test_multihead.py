@@ -609,3 +609,10 @@ def test_modules_that_have_no_counterpart(options, names):
         theirs = nn.MultiheadAttention(d_model, h, **options)
     with refuses(ValueError, message):
         MultiHeadAttention.from_torch(theirs)
+
+
+def test_a_module_of_two_dtypes_is_not_rounded():
+    theirs = torch.nn.utils.skip_init(nn.MultiheadAttention, d_model, h)
+    theirs.out_proj.double()
+    with refuses(TypeError, "module must have one dtype, got torch.float32 and torch.float64"):
+        MultiHeadAttention.from_torch(theirs)

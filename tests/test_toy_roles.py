@@ -78,6 +78,7 @@ class Looker(ToyModel):
         return [t._replace(weights=self.rule[:, None].expand(shape)) for t in traces]
 
 
+@pytest.mark.long
 def test_scores_of_attention_that_is_known():
     documents = corpus(40, seed=2)
     model = Looker(generator=torch.Generator().manual_seed(0))

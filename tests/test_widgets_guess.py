@@ -81,7 +81,7 @@ def guessed(*row, T):
         (
             lambda: GuessWidget([*ROWS, row("loops", 16, 1 / 300)], ""),  # of another pass
             ValueError,
-            "rows must be one per kernel and T, got two loops at 16",
+            "rows must be of one pass, one per kernel and T, got two loops at 16",
         ),
         (
             lambda: GuessWidget([row("loops", 16, 1 / 20_000)], ""),

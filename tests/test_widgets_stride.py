@@ -66,6 +66,7 @@ def address(tensor, index):
     return element.storage_offset()
 
 
+@pytest.mark.long
 def test_stages_agree_with_torch():
     generator = torch.Generator().manual_seed(10)
     cases = []

@@ -63,7 +63,7 @@ NAMES = {"q": "Q", "kT": "Kᵀ", "v": "V"}
             (
                 lambda cell=cell: TraceWidget(Q, K, V, cell=cell),
                 ValueError,
-                f"cell must be table.row.column, counted from 1, got {cell!r}",
+                f"cell must be table.row.column of a cell there is, counted from 1, got {cell!r}",
             )
             for cell in ("weights", "weights.0.1", "weights.1.4", "masked.1.1", "k.1.1", "q.01.1")
         ),

@@ -30,7 +30,8 @@ def check(name: str, **tensors: torch.Tensor) -> None:
     devices = [x.device for x in tensors.values()]
     if dtypes[0] not in DTYPES or len(set(dtypes)) > 1:
         got = ", ".join(map(str, dtypes))
-        raise TypeError(f"{name} needs {names} in one of float16, bfloat16, float32, got {got}")
+        kinds = "one dtype, " * (len(tensors) > 1) + "float16, bfloat16 or float32"
+        raise TypeError(f"{name} needs {names} in {kinds}, got {got}")
     if len(set(devices)) > 1:
         raise ValueError(f"{names} must be on one device, got {', '.join(map(str, devices))}")
     if devices[0].type == "cpu" and INTERPRETED:

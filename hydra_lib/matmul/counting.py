@@ -85,7 +85,9 @@ def triple_loop(a: list[list], b: list[list]) -> list[list]:
             got = within + type(strange[0]).__name__
             raise TypeError(f"{name} must be a list of lists, got {got}")
         widths.append(sorted({len(row) for row in x}))
-    if not b or widths[0] != [len(b)]:
+    if not a or not b:
+        raise ValueError(f"expected a and b with a row at least, got {len(a)} and {len(b)} rows")
+    if widths[0] != [len(b)]:
         raise ValueError(f"expected rows of a as long as b has rows, got {widths[0]} and {len(b)}")
     if len(widths[1]) > 1 or 0 in widths[1]:
         raise ValueError(f"expected rows of b of one length, at least 1, got {widths[1]}")

@@ -60,7 +60,9 @@ class ToyModel(nn.Module):
         d, device = config.d_model, generator.device
         _checks.fits("symbols and d_model", symbols, d)
         _checks.fits("layers and d_model", layers, 4 * d * d)
-        self.embed = nn.utils.skip_init(nn.Embedding, symbols, d, device=device)
+        unset = torch.empty(symbols, d, device=device)
+        # skip_init draws on a meta device, which for normal numbers imports a compiler: a second.
+        self.embed = nn.Embedding.from_pretrained(unset, freeze=False)
         nn.init.normal_(self.embed.weight, std=0.5, generator=generator)
         self.layers: Any = nn.ModuleList(  # which does not say of what
             RotaryAttention(config, generator=generator) for _ in range(layers)

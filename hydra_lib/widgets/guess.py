@@ -59,9 +59,8 @@ class GuessWidget(Widget):
             _checks.instance("kernel", row["kernel"], str)
             own, T = times.setdefault(row["kernel"], {}), str(_checks.integer("T", row["T"]))
             if T in own:
-                raise ValueError(
-                    f"rows must be one per kernel and T, got two {row['kernel']} at {T}"
-                )
+                got = f"two {row['kernel']} at {T}"
+                raise ValueError(f"rows must be of one pass, one per kernel and T, got {got}")
             ratio = _checks.number("ratio", row["ratio"])
             if not 1 / MOST < ratio < 1 / LEAST:
                 ends = f"{1 / MOST:g} and {1 / LEAST:g}"

@@ -82,5 +82,6 @@ class TraceWidget(Widget):
             for j in range(x.shape[1])
         )
         if cell and cell not in names:
-            raise SettingError(f"cell must be table.row.column, counted from 1, got {cell!r}")
+            known = "table.row.column of a cell there is, counted from 1"
+            raise SettingError(f"cell must be {known}, got {cell!r}")
         return proposal["value"]
