@@ -372,27 +372,6 @@ def test_the_front_page_shows_every_chapter_in_the_theme_that_is_shown(open_page
     assert not any(image.is_visible() for image in page.locator(f".sd-card img.only-{other}").all())
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize(
-    ("asked", "first"), [("softmax", "03_"), ("masking", "02_"), ("strassen", "09_")]
-)
-def test_a_search_finds_chapters_before_the_library(open_page, site, asked, first):
-    page = open_page(site["http"] + f"search.html?q={asked}")
-    page.wait_for_selector("#search-results p.search-summary:has-text('found')")
-    found = page.locator("#search-results li > a").evaluate_all("(all) => all.map((a) => a.href)")
-    assert f"/book/{first}" in found[0]
-    library = ["/library/" in href for href in found]
-    assert library == sorted(library)
-    assert {True, False} == set(library)
-    shown = page.locator("#search-results li").first.locator("p.context")
-    assert asked in shown.text_content().lower()
-    assert "Contents" not in shown.text_content()
-    page.wait_for_load_state("networkidle")  # each excerpt is cut from its page
-    chapters = page.locator("#search-results li:not(:has(a[href*='/library/'])) p.context")
-    assert chapters.count() > 3
-    assert not any("dtype=" in text for text in chapters.all_text_contents())
-
-
 @pytest.mark.slow
 def test_the_site_map_names_every_page():
     root = ElementTree.parse(SITE / "sitemap.xml").getroot()

@@ -131,6 +131,8 @@ def folded(head: str, body: str) -> str:
 
 def block(found: re.Match) -> str:
     name, title, body = found["name"], found["title"].strip(), BLOCK.sub(block, found["body"])
+    if name == "index":  # for the site's search
+        return ""
     if name == "prf:proof":
         return quoted("Proof", body)
     if name.startswith("prf:"):

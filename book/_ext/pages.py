@@ -38,8 +38,9 @@ DELEGATED = re.compile(
     r"const (\w)=\w\.querySelectorAll\((\w)\);(for\(let\{target:(\w)\}=\w;\4&&\4!==this;"
     r"\4=\4\.parentNode\))for\(const (\w) of \1\)if\(\5===\4\)return"
 )
-# Only the page of the search needs these; a form on every other page leads there.
-SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")
+# Only the page of the search needs these, a form on every other page leads there; in this order,
+# since Sphinx searches as soon as it has its index.
+SEARCH = ("searchtools.js", "language_data.js", "sections.js", "/search.js", "searchindex.js")
 INLINE = ("quiet.js", "widget_host.js")  # what must run while the page is still being read
 
 
@@ -83,7 +84,7 @@ class Site:
                     inline.append(f"<script>{source}</script>\n")
             elif src[1].endswith(SEARCH):
                 if page.name == "search.html":
-                    searching.append(f'<script defer src="{src[1]}"></script>\n')
+                    searching.append(src[1])
             elif not src[1].endswith(DROPPED):
                 self.gather(self.scripts, (page.parent / src[1]).resolve())
             return ""
@@ -93,7 +94,9 @@ class Site:
         viewport = VIEWPORT.search(text)[0]  # it stands there three times
         text = VIEWPORT.sub("", text).replace("<title>", viewport + "\n    <title>", 1)
         heads += inline
-        heads += [f'<script defer src="{root}_static/book.js"></script>\n', *searching]
+        searching.sort(key=lambda src: [src.endswith(name) for name in SEARCH].index(True))
+        sources = [f"{root}_static/book.js", *searching]
+        heads += [f'<script defer src="{src}"></script>\n' for src in sources]
         # After the theme's own first script, which reads what the reader chose last time.
         text = text.replace("</script>", "</script>\n" + "".join(heads), 1)
         text = re.sub(r'onclick="(?:window\.)?(\w+)\(\)"', r'data-calls="\1"', text)

@@ -1,0 +1,110 @@
+"""What the site's search looks through: every section by itself, in ``_static/sections.js``.
+
+Sphinx's own index knows pages, and a page of this book is twenty screens high. A section's text is
+its prose; the words of an ``{index}`` in it are those that readers use and the book does not.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from docutils import nodes
+from docutils.utils.math import tex2unichar
+from sphinx import addnodes
+
+SIGNS = {
+    name: sign
+    for table in ("mathalpha", "mathbin", "mathop", "mathord", "mathrel", "mathradical")
+    for name, sign in getattr(tex2unichar, table).items()
+}
+# Found, but after what explains: what is corrected, cited, listed or asked there.
+ASIDE = re.compile(r"book/(changes|claims|references|teaching)$")
+CODE = (nodes.literal_block, nodes.doctest_block, addnodes.desc_signature)
+# Each term of the glossary is an entry itself.
+UNSAID = (*CODE, nodes.comment, nodes.raw, nodes.target, addnodes.index, addnodes.glossary)
+
+
+def plain(tex: str) -> str:
+    r"""TeX as it is typed where there is no TeX: √d_k for ``\sqrt{d_k}``.
+
+    >>> plain(r"\frac{q \cdot k}{\sqrt{d_k}} \le \tau")
+    'q ⋅ k/√d_k ≤ τ'
+    """
+    tex = re.sub(r"\\(?:text|mathrm|mathsf|operatorname)\s*\{([^{}]*)\}", r"\1", tex)
+    tex = re.sub(r"([_^])\s*\{([^{}]*)\}", r"\1\2", tex)
+    tex = re.sub(r"\\sqrt\s*\{([^{}]*)\}", r"√\1", tex)
+    tex = re.sub(r"\\[td]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"\1/\2", tex)
+    tex = re.sub(r"\\(?:begin|end)\{\w+\}", " ", tex)
+    tex = re.sub(r"\\([a-zA-Z]+)", lambda name: SIGNS.get(name[1], " "), tex)
+    return " ".join(re.sub(r"\\.|[{}&$]", " ", tex).split())
+
+
+def said(node: nodes.Node) -> Iterator[str]:
+    """The prose under ``node``: no code, no outputs, no hint and no solution."""
+    if isinstance(node, nodes.math | nodes.math_block):
+        yield plain(node.astext())
+    elif isinstance(node, nodes.Text):
+        yield str(node)
+    elif isinstance(node, addnodes.pending_xref) and not node.get("refexplicit"):
+        yield "" if node["refdomain"] == "cite" else "…"  # a label, not words
+    elif not hides(node):
+        inside = node.children[1:] if titled(node) else node.children
+        yield from (text for child in inside if not titled(child) for text in said(child))
+        if not isinstance(node, nodes.Inline):
+            yield " "
+
+
+def hides(node: nodes.Element) -> bool:
+    folded = node.get("design_component") == "dropdown" or node.tagname == "solution_node"
+    return isinstance(node, UNSAID) or folded or "cell" in node.get("classes", [])
+
+
+def titled(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.section) and isinstance(node.children[0], nodes.title)
+
+
+def indexed(node: nodes.Element) -> Iterator[str]:
+    """The words of the ``{index}`` entries that stand in a section itself."""
+    for child in node.children:
+        if isinstance(child, addnodes.index):
+            yield from (entry[1] for entry in child["entries"])
+
+
+def entries(env, docname: str) -> Iterator[list]:
+    """[page, id, title, words, text, is it beside the point] of each section and each term."""
+    numbers, doctree = env.toc_secnumbers.get(docname, {}), env.get_doctree(docname)
+    library = docname.startswith("book/library/")  # whose index entries are Python's names
+    for section in filter(titled, doctree.findall(nodes.section)):
+        top = section.parent is doctree
+        name = "" if top else section["ids"][0]
+        number = ".".join(map(str, numbers.get(f"#{name}" if name else "", ())))
+        title = " ".join("".join(said_in(section[0])).split())
+        text = " ".join("".join(said(section)).split())
+        beside = bool(ASIDE.search(docname)) or title in ("Sources", "Exercises")
+        place = "" if top or number else f"{env.titles[docname].astext()} › "
+        title = f"{number}. {title}" if number else place + title
+        words = "" if library else ", ".join(indexed(section))
+        yield [docname, name, title, words, text, beside]
+    for glossary in doctree.findall(addnodes.glossary):
+        for item in glossary.findall(nodes.definition_list_item):
+            title = f"{env.titles[docname].astext()} › {item[0].astext()}"
+            text = " ".join("".join(said(item[-1])).split())
+            yield [docname, item[0]["ids"][0], title, "", text, False]
+
+
+def said_in(title: nodes.Element) -> Iterator[str]:
+    return (text for child in title.children for text in said(child))
+
+
+def write(app, error):
+    if error or app.builder.name != "html":
+        return
+    found = [entry for name in sorted(app.env.found_docs) for entry in entries(app.env, name)]
+    text = f"const SECTIONS = {json.dumps(found, ensure_ascii=False)};\n"
+    (Path(app.outdir) / "_static" / "sections.js").write_text(text, "utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
