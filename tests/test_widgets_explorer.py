@@ -473,8 +473,8 @@ def cells(page, i):
 
 SECOND = (
     "second: 2.00 ms, 4.50 × as fast as first (paired, ± 2.1 %), < 0.01 % of the roof, set by "
-    "compute. At the roof it would take 26.6 ns. Right to 0.00310, compared with float64 before "
-    "it was timed. Most memory held beside the inputs: 12.3 MB."
+    "compute. At the roof it would take 26.6 ns. Within 0.00310 of float64, checked before "
+    "it was timed. Most memory held besides the inputs: 12.3 MB."
 )
 
 
@@ -564,8 +564,8 @@ def test_products_of_other_sides_and_levels(widget_page):
     )
     expect(page.locator(".hydra-summary")).to_have_text(
         "strassen_fast: 4.00 ms, 1.25 × as fast as torch.mm (paired, ± 1 %). "
-        "Levels of recursion: 2. Right to 0.00310, compared with float64 before it was timed. "
-        "Most memory held beside the inputs: 12.3 MB."
+        "Levels of recursion: 2. Within 0.00310 of float64, checked before it was timed. "
+        "Most memory held besides the inputs: 12.3 MB."
     )
     select(page, "Rows m").select_option("512")
     expect(page.locator("caption")).to_contain_text("m = 512")  # it is drawn at the next frame

@@ -407,7 +407,7 @@ def told(text, layer, head, t, weights, now, whole, off):
         parts = []
         for n, (j, i, heads) in enumerate(first):
             begin = "; " if n else ""
-            verb = " at " if n else " had looked at "
+            verb = " at " if n else " looked at "
             again = n > 0 and first[n - 1][1] == i
             parts.append(", at " if again else f"{begin}{text[i]}{verb}")
             parts.append(f"{text[j]} ({', '.join(heads)})")
@@ -674,7 +674,7 @@ def expect_guesses(page, scores, guesses):
         assert filled == (pytest.approx(100 * own[shown], abs=0.51) if known else 0)
 
 
-PLACE = "of its attention goes there, where there is something to find"
+PLACE = "of its attention goes there when there is something to find"
 
 
 @browser
@@ -822,7 +822,7 @@ def test_a_head_stays_off_while_others_are_looked_at(widget_page, library):
     expect_view(page, library, widget.text, 1, 2, widget.position, off=4)
     expect(page.locator(".hydra-symbols")).not_to_have_class(re.compile("hydra-off"))
     expect(told).to_contain_text("On the answer: 0.00.")
-    expect(page.get_by_label("switch this head off, L0H4 on")).not_to_be_checked()
+    expect(page.get_by_label("switch this head off, and L0H4 on")).not_to_be_checked()
     page.locator(".hydra-head").nth(4).click()
     expect(page.locator(".hydra-symbols")).to_have_class(re.compile("hydra-off"))
     page.get_by_label("switch this head off").click()

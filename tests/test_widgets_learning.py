@@ -153,8 +153,8 @@ def told(step, seed=0):
     shares = [f"{100 * share:.0f}\u00a0%" for share in before.tolist()]
     return found, (
         f"After {step} step{'' if step == 1 else 's'} its colours are off by {found['off']:.2f}, "
-        f"where all of a colour is 1. On the word before, head 0 puts {shares[0]} of its weight, "
-        f"and head 1 {shares[1]}."
+        f"where a full colour is 1. Head 0 puts {shares[0]} of its weight on the word before, "
+        f"head 1 puts {shares[1]}."
     )
 
 

@@ -290,7 +290,7 @@ def test_a_row_of_the_table_is_pointed_at(widget_page):
         "“it” asks with ½ × thing (0.4, −0.8) + stand-in (3.1, −1.6) = (3.3, −2). "
         f"“tired” is found by ½ × thing {pair(W_K[0])} + deed {pair(W_K[1])} = "
         f"{pair(X[TIRED] @ W_K)}. Their score: {written(score)}, over √2: "
-        f"{written(score / 2**0.5)}; but it comes later."
+        f"{written(score / 2**0.5)}; but the key comes later."
     )
     on = page.locator(".hydra-plane").nth(1).locator(".hydra-keys")
     expect(on.nth(TIRED)).to_have_class(re.compile("hydra-on"))

@@ -140,7 +140,7 @@ def expect_depth(page, name, levels=1, addition=1):
     a, b, c = algorithm.additions()
     written = sum(algorithm.additions(share=False))
     expect(page.locator(".hydra-note")).to_have_text(
-        "The matrices are halved L times, down to numbers"
+        "The matrices are halved L times, down to single numbers"
         + (" (drawn: 4 times)" if levels > 4 else "")
         + f". A level takes {rank} products of "
         f"blocks and {a + b + c} additions, {a} in A, {b} in B and {c} in C"

@@ -229,7 +229,7 @@ def test_another_measure_has_another_best(widget_page):
     expect(page.locator(".hydra-rivals th")).to_have_text(
         ["weights", "key 1", "key 2", "key 3", "G", "yours", "sparsemax"]
     )
-    expect(page.get_by_role("group", name="Uncommitted by")).to_be_visible()
+    expect(page.get_by_role("group", name="Measured by")).to_be_visible()
     labels = page.locator(".hydra-simplex text")
     expect(labels.nth(-2)).to_have_text("⅓")
     expect(labels.last).to_have_text("G")
@@ -253,10 +253,10 @@ def test_by_keys_and_by_sliders(widget_page):
     press(page, "Home")
     expect(summary).to_have_text("You stand on softmax at τ = 0: S = 0.000.")
     drag(page, "Mean energy U", 0.5)
-    drag(page, "Up its line", 1)
+    drag(page, "Height", 1)
     expect_rows(page, [0, 1, 0, 0], [1 / 3, 1 / 3, 1 / 3, math.log(3)])
     expect(summary).to_have_text("Softmax at τ = ∞ has S = 1.099, yours 0.000, 1.099 less.")
-    drag(page, "Up its line", 0)
+    drag(page, "Height", 0)
     expect_rows(page, [0.5, 0, 0.5, math.log(2)], [1 / 3, 1 / 3, 1 / 3, math.log(3)])
     page.wait_for_url("**#rivals.along=0")
     page.reload()

@@ -115,7 +115,7 @@ def test_what_it_says_at_first(widget_page):
     expect(page.get_by_role("status").filter(has_text="“tired” looks")).to_have_count(1)
     label = page.locator("figcaption")
     expect(label).to_have_text(
-        "scaled score of a key, by how far back it stands; filled: the words there are"
+        "scaled score of a key, by how far back it stands; filled: a word is there"
     )
     assert page.evaluate(f"({UNREADABLE})(document.body)") == []
 
@@ -129,8 +129,8 @@ def test_what_it_says_at_first(widget_page):
             "“tired” looks 1 word back, at “was”, which gets 0.500 of its weight. Of the others "
             "“cat” gets most, 0.500.",
         ),
-        ({"word": 0}, "“the” is the first word: it sees itself alone, and gets all."),
-        ({"rates": [0, 0]}, "“tired” finds all words alike, and each gets 0.143."),
+        ({"word": 0}, "“the” is the first word: it sees only itself, and gets all weight."),
+        ({"rates": [0, 0]}, "“tired” scores all words alike, and each gets 0.143."),
         (
             {"word": 2, "back": 0, "rates": [180, 0]},
             "“slept” looks at itself, which gets 0.500 of its weight. Of the others “the” gets "
@@ -144,7 +144,7 @@ def test_what_it_says_at_first(widget_page):
         (
             {"word": 1, "back": 1, "rates": [90, 0]},
             "“cat” looks 1 word back, at “the”, which gets 1.000 of its weight. The rest, <.001, "
-            "is for “cat”.",
+            "goes to “cat”.",
         ),
         (
             {"word": 2, "back": 6},

@@ -723,15 +723,14 @@ def test_later_words_and_temperature(widget_page):
     expect(page.locator("path.hydra-unweighed")).to_have_count(int((row[5:] >= 0.005).sum()))
     lost = f"{row[5:].sum():.2f}"[1:], f"{1 - row[5:].sum():.2f}"[1:]
     expect(page.locator(".hydra-equation")).to_contain_text(
-        f"As they are, {lost[0]} would go to later words. "
-        f"The {lost[1]} that stays is scaled up to 1."
+        f"Unmasked, {lost[0]} would go to later words. The {lost[1]} that stays is scaled up to 1."
     )
     page.locator(".hydra-words button").last.hover()  # the last word has no later ones
     expect(page.locator(".hydra-unweighed")).to_have_count(0)
     expect(page.locator(".hydra-equation")).to_contain_text(
         "“tired” is the last word: there are no later ones."
     )
-    expect(page.locator(".hydra-equation")).not_to_contain_text("As they are")
+    expect(page.locator(".hydra-equation")).not_to_contain_text("Unmasked")
     page.mouse.move(2, 2)
     page.get_by_label("Temperature").focus()
     press(page, "End")
@@ -1110,5 +1109,5 @@ def test_what_is_said_where_one_word_has_all(widget_page):
     expect(told).to_contain_text("Later words get next to none of the weight.")
     follow(page, "#sentence.word=1&sentence.future=masked&sentence.tau=0")
     expect(told).to_contain_text(
-        "As they are, nearly all would go to later words. The rest is scaled up to 1."
+        "Unmasked, nearly all would go to later words. The rest is scaled up to 1."
     )

@@ -148,7 +148,7 @@ def expect_element(page, i, t, c, wrong=False, T=4, h=3, d=2):
     if wrong:
         real = (tensors["view"] == tensors["wrong"][i, t, c]).nonzero()[0].tolist()
         found = (
-            "the same number here"
+            "the same number"
             if real == [t, i, c]
             else f"head {real[1]} of token {real[0]}, component {real[2]}"
         )

@@ -201,7 +201,7 @@ def explained(steps, name, i, j, root, mask):
         return f"= {here}, given; it enters {into}", column_of("scores", j)
     if name == "v":
         return (
-            f"= {here}, given; times a weight it goes into column {j + 1} of every output.",
+            f"= {here}, given; times a weight, it goes into column {j + 1} of every output.",
             column_of("output", j),
         )
     if name == "scores":
@@ -514,7 +514,7 @@ def test_words_stand_at_their_rows_and_columns(widget_page):
     for name, n, said in (
         ("q", 2, "Q (b, 1) = 0.5, given; it enters every score of the query “b”."),
         ("kT", 2, "Kᵀ (1, c) = 2, given; it enters every score of the key “c”."),
-        ("v", 3, "V (b, 2) = 1, given; times a weight it goes into column 2 of every output."),
+        ("v", 3, "V (b, 2) = 1, given; times a weight, it goes into column 2 of every output."),
         ("masked", 1, "masked (a, b) = −∞: “a” may not attend to “b”."),
         ("masked", 3, "masked (b, a) = scaled (b, a) = 1.061: “b” may attend to “a”."),
     ):

@@ -269,7 +269,7 @@ def expect_rungs(page, states):
     expect(page.locator(".hydra-rungs tbody tr")).to_have_count(len(states))
     for i, state in enumerate(states):
         right = state is True
-        words = re.compile("^right to ") if right else state
+        words = re.compile("^right (to|within) ") if right else state
         time = re.compile(r"^[\d,.]+ (s|ms|µs|ns)") if right else "– –"
         expect(rung(page, i).locator("th small")).to_have_text(words)
         expect(rung(page, i).locator("td").nth(2)).to_have_text(time)

@@ -197,7 +197,7 @@ def test_loops_on_a_device(gpu_page):
     )
     said, problems = check(page, LOOP)
     assert re.fullmatch(
-        r"Right: every row to \S+\. Yours takes 10\.0 ms at T = 64, h = 1, head_dim = 64; it "
+        r"Right: every row within \S+\. Yours takes 10\.0 ms at T = 64, h = 1, head_dim = 64; it "
         r"is 1\.00 × as fast as the book's \(paired, ± < 0\.01 %\)\. This is software, no GPU: the "
         r"times say nothing\.",
         said,

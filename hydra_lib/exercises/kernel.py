@@ -57,9 +57,9 @@ def programs(B, h, T, block):
         (4096, "once for each query: those of a tile share what their program reads"),
         (128, "that is how many queries share one read"),
         (384, "a key belongs to one head, and is not read for the others"),
-        (16, "half of them would be so under a causal mask, about; here there is none"),
+        (16, "under a causal mask it would be about half; here there is none"),
         (16.5, "that is the mean under a causal mask; here there is none"),
-        (4096 * 32, "that is of all 4096 keys; the question is one of them"),
+        (4096 * 32, "that is for all 4096 keys; the question is about one"),
         (4096 * 128, "the queries of a tile share what their program reads: divide"),
     ]
 )

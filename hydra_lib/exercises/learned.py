@@ -30,7 +30,7 @@ _CHOICE = -_NAMES * math.log(_NAMES) - _WORDS * math.log(_WORDS)
         (_FLOOR / math.log(2), "that is in bits: take natural logarithms"),
         (_FLOOR / math.log(10), "that is the logarithm to base 10: take natural logarithms"),
         (_FLOOR - _CHOICE, "the choice between name and word costs something too"),
-        (_CHOICE, "that is the choice between name and word alone: which of them is open too"),
+        (_CHOICE, "that is the choice between name and word alone: which name or word is open too"),
         (-_FLOOR, "the sign is the other way round: a loss is −log p"),
         (
             _FLOOR + _WORDS * math.log(_WORDS),
@@ -247,7 +247,7 @@ def _unharmed(tried, case) -> str | None:
         ),
         (
             _zeroed(lambda own, head, W: (_ALL, slice(2 * own.start - own.stop, own.start))),
-            "off by one: that is the head before, they are counted from 0",
+            "off by one: that is the head before; heads are counted from 0",
         ),
         (
             _zeroed(lambda own, head, W: (_ALL, slice(own.start, own.stop + 1))),

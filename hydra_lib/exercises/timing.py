@@ -174,11 +174,11 @@ def bytes_moved():
         ),
         (
             lambda f, b, peak, width: (f + b) / (peak + width),
-            "each work is divided by its own speed first, then the longer time counts",
+            "each job is divided by its own speed first, then the longer time counts",
         ),
         (
             lambda f, b, peak, width: max(f, b) / max(peak, width),
-            "each work is divided by its own speed first, then the longer time counts",
+            "each job is divided by its own speed first, then the longer time counts",
         ),
         (
             lambda f, b, peak, width: max(f / peak, b / width) * 1e3,

@@ -14,7 +14,7 @@ class RotaryWidget(OfTheSentence):
 
     A query and a key are two pairs of numbers, each pair an arrow of length 5. ``rates`` says by
     how many degrees a pair turns from a word to the next. The query is set back by the turn of
-    ``back`` words, so that it meets the key that stands so many words before it. The first word has
+    ``back`` words, so that it meets the key that many words before it. The first word has
     position ``start``. Weights are softmax(q·k / √4) under a causal mask; words and values are
     those of :mod:`hydra_lib.sentence`. ``word``, counted from 0, is shown.
 

@@ -19,7 +19,7 @@ class SentenceWidget(OfTheSentence):
     """Seven words that mix their colours; point at a word to see what it takes from the others.
 
     The words and values are those of :mod:`hydra_lib.sentence`. ``rule`` is mean, window (the last
-    two words), decay (one half a step), own (so many ``parts`` of each, from 1 to 9) or attention,
+    two words), decay (half per step), own (so many ``parts`` of each, from 1 to 9) or attention,
     with weights softmax(q·k / (``tau`` √d_k)) of ``q`` and ``k``, (7, 2) for one head; (21, 2)
     holds those of three heads below each other, of which each mixes one column of the values: red,
     green, blue. ``future`` says what attention does with the scores of later words: masked (−∞),

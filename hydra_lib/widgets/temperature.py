@@ -18,7 +18,7 @@ class TemperatureWidget(Widget):
 
     A hundred particles hop between the levels by the rule of Metropolis et al. (1953).
 
-    ``scores`` is one row of at most 32, energies with the sign turned; −∞ is a state that cannot
+    ``scores`` is one row of at most 32, energies with the sign flipped; −∞ is a state that cannot
     be occupied. ``tau`` lies in [0, 1,000,000] or is ∞. With ``curves``, beside the levels stand
     the mean energy, the free energy, the entropy and the heat capacity over all temperatures.
 

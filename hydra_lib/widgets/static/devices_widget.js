@@ -35,7 +35,7 @@ function render({ model, el: root }) {
   // One rank's time and theirs, on one scale: the longer of them is as wide as the room.
   const bars = [0, 1].map(() => ({ name: el("span"), bar: el("div", { class: "hydra-spent" }), time: el("span") }));
   const costs = table("One forward pass, for each rank", 5, 1, (i) =>
-    ["computes", "sends", "time to compute", "time to send", "share of sending"][i]);
+    ["computes", "sends", "time to compute", "time to send", "share for sending"][i]);
   costs.root.classList.add("hydra-tally", "hydra-numbers");
   const chart = speedup(set("ranks"));
   const summary = el("p", { class: "hydra-summary", style: "--lines:4;--narrow:4", role: "status" });

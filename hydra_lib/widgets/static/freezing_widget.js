@@ -60,7 +60,7 @@ function render({ model, el: root }) {
   root.classList.add("hydra");
   root.append(
     el("div", { class: "hydra-controls" }, size.root, length.root, el("div", { class: "hydra-buttons" }, again)),
-    el("p", { class: "hydra-note" }, "Drag the point. The stronger the colour of a field, the more keys a row there has in use. In the bars a stripe is a key, "
+    el("p", { class: "hydra-note" }, "Drag the point. The stronger a cell's colour, the more keys a row there has in use. In the bars a stripe is a key, "
       + "the largest weight first; those too thin to see are one piece at the end."),
     el("div", { class: "hydra-panels" },
       el("figure", { class: "hydra-plot hydra-phases" }, picture),

@@ -130,7 +130,7 @@ function render({ model, el: root }) {
     svg("svg", { ...frame, viewBox: `${across} ${ARCS}`, class: "hydra-arcs" },
       ...words.map((_, j) => line(100 * j + 50, ARCS + RADIUS, 100 * j + 50, ARCS + RADIUS - height(most), "hydra-rail")), ...paths.flat()),
     ...discs, ...words.map((word) => el("span", {}, word)),
-    el("span", { class: "hydra-label" }, "height: the score, to be dragged; bar: its push, enlarged"));
+    el("span", { class: "hydra-label" }, "height: the score (drag it); bar: its push, enlarged"));
 
   // One scale for every step, so that a bar that shrinks is a number that shrinks. No pull is longer than the
   // square of the largest distance, D, between two colours. Two words push by p²(1 − p) D², at most 4/27 of it;
@@ -153,7 +153,7 @@ function render({ model, el: root }) {
     const scores = model.get("scores");
     const { p, output, loss, pull, push } = now();
     target.set(String(model.get("target")));
-    say(aimed, `loss ${small(loss)}: half the squared distance of the two`);
+    say(aimed, `loss ${small(loss)}: half their squared distance`);
     paint(mix, output);
     paint(aim, values[model.get("target")]);
     const ways = ribbons(p);
@@ -189,7 +189,7 @@ function render({ model, el: root }) {
         : `The step would raise “${rising}” most: its weight × pull is the largest. `
           + (rising === words[model.get("target")] ? ""
             : `More of it also brings the mixture nearer to “${words[model.get("target")]}”. `)
-          + "What some scores gain others lose: the pushes sum to 0."));
+          + "What some scores gain, others lose: the pushes sum to 0."));
   };
   whenWide(picture.querySelector("svg"), 100 * words.length, (units) => {
     unit = units;

@@ -61,7 +61,7 @@ function render({ model, el: root }) {
     const at = shapes(d, h, B, T);
     const text = (name) => `(${at[name].join(", ")})`;
     [
-      ["q = x W_Q; k, v alike", text("q")],
+      ["q = x W_Q; k, v likewise", text("q")],
       ["view, then transpose", text("q_heads")],
       [`weights ${text("weights")} @ v`, text("heads")],
       ["transpose, then flatten", text("merged")],

@@ -52,7 +52,7 @@ export function guessing(scores, set, onFound) {
     if (focused && root.getRootNode().activeElement?.disabled !== false) onFound(); // or the keyboard would be nowhere
     const at = (one) => share(scores[one][layer][head]);
     const [main, second] = rolesOf(scores).filter((one) => scores[one][layer][head] >= PLAYED);
-    const wherever = "of its attention goes there, where there is something to find";
+    const wherever = "of its attention goes there when there is something to find";
     const is = main ? `is ${main}: ${at(main)} ${wherever}${second ? `; and ${second}: ${at(second)}` : ""}`
       : `plays no role: at best ${role}, ${share(score)}`;
     say(verdict, own === "?" ? `What does head ${called(layer, head)} look for?${asks ? " The buttons at the top show it at work." : ""}`

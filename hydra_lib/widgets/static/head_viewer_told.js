@@ -78,7 +78,7 @@ export function priorLooks({ weights }, layer, row, position, gone) {
 
 export function toldPrior(text, layer, prior) {
   return sentence(`In layer ${layer}, `, ...prior.flatMap(({ from, to, heads }, n) => [
-    ...(to === prior[n - 1]?.to ? [", at "] : [n ? "; " : "", sign(text[to]), n ? " at " : " had looked at "]),
+    ...(to === prior[n - 1]?.to ? [", at "] : [n ? "; " : "", sign(text[to]), n ? " at " : " looked at "]),
     sign(text[from]), ` (${heads.join(", ")})`]), ".");
 }
 

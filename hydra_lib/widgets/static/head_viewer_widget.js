@@ -134,7 +134,7 @@ function render({ model, el: root }) {
     const prior = priorLooks(run, layer, row, position, gone);
     strip.draw(row, position, note.answers, prior, hovered === undefined, gone === own());
     off.input.checked = gone === own();
-    say(off.root.lastChild, `switch this head off${without && gone !== own() ? `, ${without} on` : ""}`);
+    say(off.root.lastChild, `switch this head off${without && gone !== own() ? `, and ${without} on` : ""}`);
     const all = predict(whole, position, SYMBOLS.length);
     const now = predict(run, position, SYMBOLS.length);
     if (more.open) { // what is folded is drawn once it is opened

@@ -57,8 +57,8 @@ function render({ model, el: root }) {
       say(cells[t][j], p < 0.005 ? "" : p > 0.995 ? "1" : p.toFixed(2).slice(1));
     })));
     const before = weights.map((one) => one.slice(1).reduce((total, row, t) => total + row[t], 0) / (words.length - 1));
-    say(summary, `After ${step} ${step === 1 ? "step" : "steps"} its colours are off by ${off.toFixed(2)}, where all of a colour is 1. `
-      + `On the word before, head 0 puts ${percent(before[0])} of its weight, and head 1 ${percent(before[1])}.`);
+    say(summary, `After ${step} ${step === 1 ? "step" : "steps"} its colours are off by ${off.toFixed(2)}, where a full colour is 1. `
+      + `Head 0 puts ${percent(before[0])} of its weight on the word before, head 1 puts ${percent(before[1])}.`);
   });
 }
 

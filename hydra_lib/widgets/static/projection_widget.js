@@ -94,7 +94,7 @@ function render({ model, el: root }) {
     const score = steps.scores[word][found];
     say(summary, `“${words[word]}” asks with ${sum(x[word], wq, vectors[0][word])}. “${words[found]}” is found by `
       + `${sum(x[found], wk, vectors[1][found])}. Their score: ${brief(tidy(score))}, over √2: ${brief(tidy(score / Math.SQRT2))}`
-      + `${found > word ? "; but it comes later." : "."}`);
+      + `${found > word ? "; but the key comes later." : "."}`);
   }
   /** The features of a word, added up. */
   function sum(x, arrows, total) {

@@ -178,7 +178,7 @@ export function sentence({ record, rows, taken }, row) {
   const more = [];
   if (found) more.push(`At the roof it would take ${timeText(found.leastSeconds)}.`);
   if (Number.isFinite(row.levels)) more.push(`Levels of recursion: ${row.levels}.`);
-  if (Number.isFinite(row.error)) more.push(`Right to ${three(row.error)}, compared with float64 before it was timed.`);
-  if (Number.isFinite(row.peak_bytes)) more.push(`Most memory held beside the inputs: ${memoryText(row.peak_bytes)}.`);
+  if (Number.isFinite(row.error)) more.push(`Within ${three(row.error)} of float64, checked before it was timed.`);
+  if (Number.isFinite(row.peak_bytes)) more.push(`Most memory held besides the inputs: ${memoryText(row.peak_bytes)}.`);
   return `${row.kernel}: ${parts.join(", ")}. ${more.join(" ")}`.trim();
 }

@@ -50,7 +50,7 @@ function render({ model, el: root }) {
     price.set(addition, `${number(addition)} mult.`);
     const [a, b, c] = algorithm.additions;
     const shared = total(writtenAdditions(algorithm)) - total(algorithm.additions);
-    say(level, `The matrices are halved L times, down to numbers`
+    say(level, `The matrices are halved L times, down to single numbers`
       + `${levels > DRAWN ? ` (drawn: ${DRAWN} times)` : ""}. A level takes ${rank} products of blocks and `
       + `${a + b + c} additions, ${a} in A, ${b} in B and ${c} in C`
       + (shared ? `; as written ${a + b + c + shared}, but a sum that comes up again is taken once.` : "."));

@@ -25,10 +25,10 @@ const joined = (points) => points.map((point) => point.map((x) => x.toFixed(1)).
 const rounded = (x) => Math.round(1000 * x) / 1000;
 
 function render({ model, el: root }) {
-  const measure = pills("Uncommitted by", Object.entries(NAMES).map(([key, { label }]) => [key, label]),
+  const measure = pills("Measured by", Object.entries(NAMES).map(([key, { label }]) => [key, label]),
     (value) => update(model, { measure: value }));
   const energy = slider("Mean energy U", { min: -2, max: 0, step: 0.01 }, (U) => update(model, { U }));
-  const along = slider("Up its line", { min: 0, max: 1, step: 0.01 }, (value) => update(model, { along: value }));
+  const along = slider("Height", { min: 0, max: 1, step: 0.01 }, (value) => update(model, { along: value }));
 
   const contours = Array.from({ length: CONTOURS }, () => svg("polygon", { class: "hydra-contour" }));
   const corners = ENERGIES.map((_, i) => place(ENERGIES.map((_, j) => Number(i === j))));
@@ -73,7 +73,7 @@ function render({ model, el: root }) {
       el("div", { class: "hydra-wide" }, rows.root, summary,
         el("div", { class: "hydra-controls" }, energy.root, along.root),
         el("p", { class: "hydra-note" },
-          "Drag the point. All on its vertical line have the same mean energy; the ring is the least committed of them, "
+          "Drag the point. All points on its vertical line have the same mean energy; the ring is the least committed, "
           + "and the curve joins all such rings, dashed where low energies have less weight. Grey: equally uncommitted. "
           + "On the right of the triangle: how uncommitted, at the same height."))),
   );

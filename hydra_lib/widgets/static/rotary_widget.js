@@ -56,7 +56,7 @@ function render({ model, el: root }) {
     el("div", { class: "hydra-controls" }, ...[...rates, back, start].map((control) => control.root)),
     summary,
     el("figure", { class: "hydra-plot" },
-      el("figcaption", { class: "hydra-note" }, "scaled score of a key, by how far back it stands; filled: the words there are"), picture)));
+      el("figcaption", { class: "hydra-note" }, "scaled score of a key, by how far back it stands; filled: a word is there"), picture)));
 
   return follow(model, ["rates", "back", "start", "word"], () => {
     const [turns, set, first, word] = ["rates", "back", "start", "word"].map((name) => model.get(name));
@@ -92,9 +92,9 @@ function render({ model, el: root }) {
 function told(words, weights, aimed) {
   const word = weights.length - 1;
   const asks = `“${words[word]}”`;
-  if (word === 0) return `${asks} is the first word: it sees itself alone, and gets all.`;
+  if (word === 0) return `${asks} is the first word: it sees only itself, and gets all weight.`;
   const [least, largest] = [Math.min(...weights), Math.max(...weights)];
-  if (largest - least < SAME) return `${asks} finds all words alike, and each gets ${written(largest)}.`;
+  if (largest - least < SAME) return `${asks} scores all words alike, and each gets ${written(largest)}.`;
   const others = weights.map((_, j) => j).filter((j) => j !== aimed);
   const best = Math.max(...others.map((j) => weights[j]));
   const tied = others.filter((j) => best - weights[j] < SAME).map((j) => `“${words[j]}”`);
@@ -103,7 +103,7 @@ function told(words, weights, aimed) {
   const looks = `${asks} looks ${back ? `${back} ${back === 1 ? "word" : "words"} back` : "at itself"}`;
   if (aimed < 0) return `${looks}, where there is none: ${most}`;
   return `${looks}${back ? `, at “${words[aimed]}”` : ""}, which gets ${written(weights[aimed])} of its weight. ${others.length === 1
-    ? `The rest, ${written(best)}, is for ${tied[0]}.` : `Of the others ${most}`}`;
+    ? `The rest, ${written(best)}, goes to ${tied[0]}.` : `Of the others ${most}`}`;
 }
 
 const written = (p) => (p % 1 ? weight(p) : brief(p));

@@ -38,7 +38,7 @@ function render({ model, el: root }) {
       el("div", { class: "hydra-buttons" }, again)),
     el("div", { class: "hydra-panels" },
       el("div", { class: "hydra-wide" }, ...lanes.map((one) => one.root), axis(),
-        el("p", { class: "hydra-note hydra-apart" }, "The curves are normal, with the predicted mean and variance. Each picture is as high as its own peak."), summary),
+        el("p", { class: "hydra-note hydra-apart" }, "The curves are normal densities with the predicted mean and variance. Each picture is as high as its own peak."), summary),
       el("div", {}, row.root, compared.root)),
   );
 

@@ -106,7 +106,7 @@ export function plane(model, words, values, look) {
   }
   const score = el("p", { class: "hydra-note hydra-held", style: "--lines:3" });
   const root = el("div", { class: "hydra-arrows" },
-    el("p", { class: "hydra-note" }, "Drag an arrow: a key that points the way of the query scores high. Faint: later words."),
+    el("p", { class: "hydra-note" }, "Drag an arrow: a key that points the query's way scores high. Faint: later words."),
     picture, score, pick.root, ...axes.map((axis) => axis.root),
     el("button", { type: "button", onclick: reset }, "reset"));
   return {

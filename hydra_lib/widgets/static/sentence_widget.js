@@ -248,8 +248,8 @@ function render({ model, el: root }) {
     const [has, lost] = [p, cut].map((row) => row.slice(chosen + 1).reduce((total, w) => total + w, 0));
     if (!cut.length) return `Later words ${model.get("future") === "zero" ? "still " : ""}get ${has < LEAST ? "next to none" : short(has)} of the weight.`;
     if (lost < LEAST) return "";
-    if (1 - lost < LEAST) return "As they are, nearly all would go to later words. The rest is scaled up to 1.";
-    return `As they are, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
+    if (1 - lost < LEAST) return "Unmasked, nearly all would go to later words. The rest is scaled up to 1.";
+    return `Unmasked, ${short(lost)} would go to later words. The ${short(1 - lost)} that stays is scaled up to 1.`;
   }
   /** What each head brings to the colour, and the colour. */
   const joined = (out) => {

@@ -62,7 +62,7 @@ function diagnosis(layout, address, { i, t, c }, h, d) {
   const right = real.position === t && real.head === i && real.component === c;
   const tokens = [...new Set(slice(layout, 0, i).map((a) => elementAt(a, h, d).position))];
   return `At [${i}, ${t}, ${c}] the wrong view has `
-    + (right ? "the same number here" : `head ${real.head} of token ${real.position}, component ${real.component}`)
+    + (right ? "the same number" : `head ${real.head} of token ${real.position}, component ${real.component}`)
     + `; what it calls head ${i} `
     + `is made of token${tokens.length > 1 ? "s" : ""} ${listed(tokens)} alone.`;
 }

@@ -215,7 +215,7 @@ function explain({ name, i, j }, steps, mask, divisor, { at, row, column, output
   const rules = {
     q: () => [`= ${value}, given; it enters every score of ${row(i)}.`, [["scores", i, ALL]]],
     kT: () => [`= ${value}, given; it enters every score of ${column(j)}.`, [["scores", ALL, j]]],
-    v: () => [`= ${value}, given; times a weight it goes into ${output(j)} of every output.`, [["output", ALL, j]]],
+    v: () => [`= ${value}, given; times a weight, it goes into ${output(j)} of every output.`, [["output", ALL, j]]],
     scores: () => [`= ${termByTerm(steps.q[i], columnOf(steps.kT))} = ${value}`, [["q", i, ALL], ["kT", ALL, j]]],
     scaled: () => [`= ${number(steps.scores[i][j])} / ${divisor} = ${value}`, [["scores", i, j]]],
     masked: () => [mask[i][j] ? `= ${at("scaled", i, j)} = ${value}: ${query(i)} may attend to ${key(j)}.`

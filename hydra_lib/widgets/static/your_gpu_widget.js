@@ -241,13 +241,13 @@ function listOf(lines, task, found, states) {
 
 function captionOf({ measure: what, T, h, D, n }) {
   if (what === "matmul") return `A product, ${n} × ${n} by ${n} × ${n}; in float32 unless it says otherwise`;
-  return `Causal attention, B = 1, h = ${h}, ${what === "sweep" ? "" : `T = ${T}, `}head_dim = ${D}; "held" is memory beside the inputs`;
+  return `Causal attention, B = 1, h = ${h}, ${what === "sweep" ? "" : `T = ${T}, `}head_dim = ${D}; "held" is memory besides the inputs`;
 }
 
 /** How far a rung has come, in words. */
 function stateOf(i, found, states) {
   const timed = found?.rows.find(([k]) => k === i);
-  if (timed) return timed[6] === 0 ? "right to the last digit" : `right to ${three(timed[6])}`;
+  if (timed) return timed[6] === 0 ? "right to the last digit" : `right within ${three(timed[6])}`;
   const missing = found?.missing.find(([k]) => k === i);
   if (missing) return missing[1];
   const { state, words } = states[i] ?? {};

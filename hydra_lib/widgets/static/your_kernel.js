@@ -13,7 +13,7 @@ export const OWN_LOOP = BODY.replace(/^ {4}/gm, "");
 export const GIVEN = `${OWN_LOOP.split(LOADED)[0]}// 1. Wait until the tiles are complete.
 // 2. The score of query row and key start + at.x,
 //    times SCALE; LOWEST where it is forbidden.
-//    Others need it too: into scores[at.y][at.x].
+//    Others need it: put it in scores[at.y][at.x].
 // 3. The largest score of this row so far, and this
 //    key's weight, 2^(score - largest).
 // 4. Let total and acc fade to the new maximum,
@@ -147,7 +147,7 @@ const MISTAKEN = {
   exp: "exp where exp2 belongs: SCALE has log₂ e in it already.",
   mask: "The mask is missing: in the tile on the diagonal a query sees keys that come after it.",
   diagonal: "The diagonal is off by one: a query sees its own key, column <= row.",
-  local: "A tile's own numbering in the mask: at.x and at.y count from the tile's corner, start + at.x and row do not.",
+  local: "The mask uses a tile's own numbering: at.x and at.y count from the tile's corner, start + at.x and row do not.",
   transposed: "A wrong index: weights[j][at.y] where weights[at.y][j] belongs; the row is at.y.",
   own: "total is not summed: every weight of the row belongs to it.",
 };

@@ -80,9 +80,9 @@ function render({ model, el: root }) {
       if (!right) judge("Not right yet.", [...problems, words]);
       else if (problems.length) judge("The numbers are right on this device, perhaps by luck.", problems);
       else {
-        judge(`Right: every row to ${three(error)}. Being timed beside the book's …`);
+        judge(`Right: every row within ${three(error)}. Being timed beside the book's …`);
         const timed = await beside(gpu, loop);
-        judge(`Right: every row to ${three(error)}. ${timed}`);
+        judge(`Right: every row within ${three(error)}. ${timed}`);
       }
     } catch (error) {
       if (!(error instanceof GpuError)) {
@@ -109,7 +109,7 @@ function render({ model, el: root }) {
 
 function lineText(line, words, loop) {
   const count = loop.split("\n").length;
-  return line <= count ? `Line ${line}: ${words}` : `After your last line: ${words}; a brace may be missing or too many.`;
+  return line <= count ? `Line ${line}: ${words}` : `After your last line: ${words}; a brace may be missing, or one too many.`;
 }
 
 /** What a link may ask for. */
