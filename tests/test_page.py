@@ -341,6 +341,18 @@ def test_a_page_can_be_found_and_cited(page):
     assert re.search('<meta name="description" content="[^"]{40,160}"', text)
     assert re.search(rf'<link rel="canonical" href="https://[^"]*/{page}"', text)
     assert re.search('<meta property="og:title" content="[^"]+"', text)
+    assert text.count('name="description"') == text.count('property="og:description"') == 1
+    large = 'property="twitter:card" content="summary_large_image"'
+    assert (large in text) == ('property="og:image"' in text)
+
+
+@pytest.mark.slow
+def test_a_link_to_the_book_shows_its_first_page():
+    root, first = ((SITE / page).read_text("utf-8") for page in ("index.html", "book/intro.html"))
+    tags = re.findall(r'<meta (?:name="description"|property="og:\w+").*', first)
+    assert len(tags) > 5
+    assert all(tag in root for tag in tags)
+    assert 'og:title" content="Hydra: an interactive book about multi-head attention"' in root
 
 
 @pytest.mark.slow

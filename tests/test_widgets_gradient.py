@@ -451,7 +451,7 @@ def test_the_curve_is_the_loss_to_come(widget_page):
     told = page.locator(".hydra-summary")
     expect(told).to_contain_text(f"Loss 0.46, halved after {half} steps. ")
     near = page.locator(".hydra-taught .hydra-label").first  # on a phone the sentence is far below
-    expect(near).to_have_text("loss 0.46: half their squared distance")
+    expect(near).to_have_text("loss 0.46: half the squared distance of the two")
     # Sure and wrong: a plain, then a cliff.
     assert losses[60] > 0.99 * losses[0]
     assert losses[160] < 0.01 * losses[0]

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from docutils import nodes
 
 LENGTH = 155  # about what a result of a search shows
+# What a link to the book shows is that of its first page.
+TAGS = re.compile(r'<meta (?:name="description"|property="(?:og|twitter):\w+") [^>]*>')
 MISSING = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -37,6 +39,7 @@ FIRST = """<!DOCTYPE html>
 <meta name="color-scheme" content="light dark" />
 <link rel="icon" href="_static/logo.svg" />
 <link rel="canonical" href="{base}{first}" />
+{tags}
 <title>{title}</title>
 </head>
 <body><a href="{first}">{title} begins here.</a></body>
@@ -53,6 +56,9 @@ def describe(app, pagename, templatename, context, doctree):
     title = re.sub("<[^>]+>", "", context.get("title", ""))
     if title == app.config.html_title:  # the first page: no "Hydra — Hydra"
         context["docstitle"] = "an interactive book about multi-head attention"
+        title = f"{title}: {context['docstitle']}"
+    elif pagename.startswith("book/library/"):  # whose titles are names of packages
+        context["docstitle"] = f"the library of {app.config.html_title}"
     text = description(doctree) if doctree else ""
     if text:
         # What a site shows that links here; its picture is added where pictures are taken.
@@ -62,17 +68,24 @@ def describe(app, pagename, templatename, context, doctree):
             "og:title": title,
             "og:description": text,
             "og:url": f"{app.config.html_baseurl}{pagename}.html",
-            "twitter:card": "summary_large_image",
         }
-        tags = [("name", "description", text), *(("property", *pair) for pair in shown.items())]
+        tags = [("property", *pair) for pair in shown.items()]
+        if not any(map(describes, doctree.findall(nodes.meta))):
+            tags.append(("name", "description", text))
         context["metatags"] += "".join(
             f'<meta {kind}="{name}" content="{html.escape(value)}" />\n'
             for kind, name, value in tags
         )
 
 
+def describes(meta: nodes.meta) -> bool:
+    return meta.get("name") == "description"
+
+
 def description(doctree) -> str:
-    """The first paragraph of the page, cut at a word, without formulas' markup."""
+    """What the page's head says, or its first paragraph, cut at a word, without markup."""
+    for meta in filter(describes, doctree.findall(nodes.meta)):
+        return meta["content"]
     paragraph = next((p for p in doctree.findall(nodes.paragraph) if len(p.astext()) > 40), None)
     if paragraph is None:
         return ""
@@ -95,12 +108,14 @@ def write_map(app, error):
     missing = MISSING.format(title=html.escape(app.config.html_title), home=base)
     (out / "404.html").write_text(missing, "utf-8")
     title = html.escape(app.config.html_title)
-    first = FIRST.format(title=title, base=base, first=f"{app.config.master_doc}.html")
+    first = f"{app.config.master_doc}.html"
+    tags = "\n".join(TAGS.findall((out / first).read_text("utf-8")))
+    first = FIRST.format(title=title, base=base, first=first, tags=tags)
     (out / "index.html").write_text(first, "utf-8")
 
 
 def setup(app):
     app.connect("config-inited", place)
     app.connect("html-page-context", describe)
-    app.connect("build-finished", write_map)
+    app.connect("build-finished", write_map, priority=900)  # when the pages are finished
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -63,7 +63,10 @@ def add_stills(pages: list[Path], out: Path, base: str) -> None:
             card = f"_images/{path.stem}-card.png"
             (out / card).write_bytes(take_card(page))
             make_small(page, out / f"_images/{path.stem}")
-            image = f'<meta property="og:image" content="{base}{card}" />'
+            image = (
+                f'<meta property="og:image" content="{base}{card}" />\n    '
+                '<meta property="twitter:card" content="summary_large_image" />'
+            )
             text = text.replace("<title>", f"{image}\n    <title>", 1)
             path.write_text(text, "utf-8")
             page.close()

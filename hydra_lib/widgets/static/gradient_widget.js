@@ -153,7 +153,7 @@ function render({ model, el: root }) {
     const scores = model.get("scores");
     const { p, output, loss, pull, push } = now();
     target.set(String(model.get("target")));
-    say(aimed, `loss ${small(loss)}: half their squared distance`);
+    say(aimed, `loss ${small(loss)}: half the squared distance of the two`);
     paint(mix, output);
     paint(aim, values[model.get("target")]);
     const ways = ribbons(p);
