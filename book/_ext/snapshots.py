@@ -32,6 +32,7 @@ ELEMENTS = """() => [...document.querySelectorAll("[data-ready]")].map((el) => {
         input.setAttribute("value", input.value);
         input.toggleAttribute("checked", input.checked);
     }
+    for (const area of el.querySelectorAll("textarea")) area.textContent = area.value;
     for (const option of el.querySelectorAll("option"))
         option.toggleAttribute("selected", option.selected);
     return [el.className, el.innerHTML];

@@ -9,7 +9,11 @@ export function walker(model, trait, { last, step = 1, pause = 0, go, others = [
   const set = (value) => update(model, { [trait]: value });
   const now = () => JSON.stringify([trait, ...others].map((one) => model.get(one)));
   const atEnd = () => model.get(trait) === last;
-  const tell = () => say(button, running ? "stop" : atEnd() ? "begin again" : go);
+  const tell = () => {
+    say(button, running ? "stop" : atEnd() ? "begin again" : go);
+    // Who listens hears where it ends, not each step.
+    button.closest(".hydra")?.setAttribute("aria-busy", running > 0);
+  };
   const halt = () => {
     cancelAnimationFrame(running);
     running = 0;
