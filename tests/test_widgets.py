@@ -563,6 +563,7 @@ KNOWN = {
     *("data-ready", "data-sign"),
 }
 VALUES_OF = {
+    "aria-busy": {"true", "false"},
     "aria-live": {"off"},
     "tabindex": {"0", "-1"},
     "aria-hidden": {"true"},

@@ -206,10 +206,12 @@ def test_where_motion_is_welcome_every_checkpoint_is_seen(widget_page):
     assert page.evaluate("performance.now()") - started >= 10 * 200
     again.click()
     page.wait_for_function("seen.at(-1) >= 200 && seen.at(-1) < 900")
+    expect(page.locator(".hydra")).to_have_attribute("aria-busy", "true")  # not read step by step
     page.locator(".hydra-head").nth(1).click()  # another head may be chosen meanwhile
     now = page.evaluate("seen.at(-1)")
     page.wait_for_function(f"seen.at(-1) > {now}")
     stop.click()
+    expect(page.locator(".hydra")).to_have_attribute("aria-busy", "false")
     drawn(page)
     stopped = int(page.get_by_role("slider", name="Steps").input_value())
     page.wait_for_timeout(500)  # nothing is to happen

@@ -117,5 +117,5 @@ def write_map(app, error):
 def setup(app):
     app.connect("config-inited", place)
     app.connect("html-page-context", describe)
-    app.connect("build-finished", write_map, priority=900)  # when the pages are finished
+    app.connect("build-finished", write_map, priority=950)  # when the pages are finished
     return {"parallel_read_safe": True, "parallel_write_safe": True}
