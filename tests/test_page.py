@@ -74,6 +74,17 @@ def test_widgets_share_files_and_the_first_module_stands_in_the_head(page):
 
 
 @pytest.mark.browser
+def test_exercises_theorems_and_solutions_are_told_apart_by_name(chapter):
+    titles = chapter.locator(":is(.exercise, .proof) > .admonition-title")
+    assert titles.count() >= 4
+    assert titles.evaluate_all("(all) => all.every((one) => one.role === 'heading')")
+    buttons = chapter.locator(".solution .toggle-button")
+    names = buttons.evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+    assert len(set(names)) == len(names) >= 4
+    assert all(re.fullmatch(r"Solution to Exercise \d+\.\d+", name) for name in names)
+
+
+@pytest.mark.browser
 def test_a_chapter_is_light(chapter):
     """In 270 kB as a server of static pages packs them, pictures and icons included."""
     names = chapter.evaluate("performance.getEntriesByType('resource').map((e) => e.name)")

@@ -41,6 +41,10 @@ DELEGATED = re.compile(
 # Only the page of the search needs these, a form on every other page leads there; in this order,
 # since Sphinx searches as soon as it has its index.
 SEARCH = ("searchtools.js", "language_data.js", "sections.js", "/search.js", "searchindex.js")
+# Who listens goes from heading to heading, and looks for exercises and theorems among them.
+TITLED = re.compile(r'(<div class="(?:exercise|proof) [^>]*>\s*<p class="admonition-title")>')
+NAMELESS = 'aria-label="Toggle hidden content"'  # the buttons of all solutions
+SOLUTION = 'aria-label="${item.querySelector(".admonition-title").textContent.trim()}"'
 INLINE = ("quiet.js", "widget_host.js")  # what must run while the page is still being read
 
 
@@ -106,6 +110,7 @@ class Site:
         )
         # MyST-NB's: what says what is folded is not heard for its label.
         text = text.replace('<summary aria-label="Toggle hidden content">', "<summary>")
+        text = TITLED.sub(r'\1 role="heading" aria-level="3">', text)
         # And docutils': entries of a list that do not call themselves so.
         text = text.replace('role="doc-biblioentry"', 'role="listitem"')
         page.write_text(text.replace(CHARSET, CHARSET + "\n    " + policy(text), 1), "utf-8")
@@ -120,6 +125,7 @@ class Site:
             # need not wait, and would find nothing to toggle.
             parts.sort(key=lambda part: not part.startswith("var togglebuttonSelector"))
             script = ";\n".join(re.sub(r"//# sourceMappingURL=\S+", "", part) for part in parts)
+            script = script.replace(NAMELESS, SOLUTION)
             script = DELEGATED.sub(r"\3if(\4.matches(\2))return", FOCUS.sub("", script))
             inline = [body for text in texts for _, body in SCRIPT.findall(text)]
             used = styles.words(texts, [script, *inline])

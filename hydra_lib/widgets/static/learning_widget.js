@@ -11,14 +11,26 @@ function render({ model, el: root }) {
   let source; // what makes the layers of one seed, one after the other
   let layers = [];
   let made; // the seed
+  let filling = false;
   const layerAt = (step) => {
     if (made !== model.get("seed")) {
       made = model.get("seed");
       [source, layers] = [learning(made, words.length), []];
+      if (!filling) (window.requestIdleCallback ?? setTimeout)(fill);
+      filling = true;
     }
     while (layers.length <= step) layers.push(source.next().value);
     return layers[step];
   };
+
+  // All steps at once would hold a slow device up for seconds: they are made one by one while the page has nothing else
+  // to do, and what a hand does meanwhile is heard before the next.
+  const fill = () => setTimeout(() => {
+    filling = layers.length <= last;
+    if (!filling) return;
+    layerAt(layers.length);
+    fill();
+  });
 
   const learn = walker(model, "step", { last, go: "learn", others: ["seed"] });
   const other = el("button", { type: "button", onclick: () =>
