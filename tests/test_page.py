@@ -367,6 +367,12 @@ def test_a_link_to_the_book_shows_its_first_page():
 
 
 @pytest.mark.slow
+def test_without_a_script_what_is_typed_in_a_widget_can_be_read():
+    text = (SITE / "book" / "11_kernel.html").read_text("utf-8")
+    assert re.search(r"<textarea[^>]*>for \(var", text)
+
+
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_a_link_to_a_chapter_shows_its_first_widget(page):

@@ -211,6 +211,33 @@ def test_steps_by_key_and_by_button(widget_page):
 
 
 @browser
+def test_steps_are_made_before_a_hand_asks_for_them(widget_page):
+    """A step takes the exponentials of a batch of texts, what is shown those of one."""
+    page = widget_page(LearningWidget())
+    page.evaluate("""() => {
+        const exp = Math.exp;
+        window.taken = 0;
+        Math.exp = (x) => (window.taken++, exp(x));
+    }""")
+    for start in (1, 2):
+        page.evaluate("() => { window.taken = 0; }")
+        page.get_by_role("button", name="another start").click()
+        expect_setting(page, 0, start)
+        page.wait_for_function(  # while steps are made they are between any two looks
+            """() => {
+                const quiet = window.taken > 10_000 && window.taken === window.before;
+                window.before = window.taken;
+                return quiet;
+            }""",
+            polling=300,
+        )
+        page.evaluate("() => { window.taken = 0; }")
+        page.get_by_role("slider", name="Steps").fill("120")
+        expect_setting(page, 120, start)
+        assert 0 < page.evaluate("window.taken") <= 2 * 2 * T * T
+
+
+@browser
 def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
     page = widget_page(LearningWidget(step=100))
     page.emulate_media(reduced_motion="no-preference")

@@ -1081,6 +1081,16 @@ def test_a_system_of_high_contrast_leaves_what_colours_say(widget_page):
     )
 
 
+@browser
+def test_who_asks_for_more_contrast_gets_no_grey(widget_page):
+    page = widget_page(SentenceWidget(controls=["arrows"]))
+    colour = "(one) => getComputedStyle(one).color"
+    note, ink = page.locator(".hydra-note").first, page.locator(".hydra")
+    assert note.evaluate(colour) != ink.evaluate(colour)
+    page.emulate_media(contrast="more")
+    assert note.evaluate(colour) == ink.evaluate(colour)
+
+
 def test_arrows_travel_as_they_are_written():
     """A link repeats them, and float32 has no 0.2."""
     state = SentenceWidget().get_state(["q", "k"])

@@ -768,3 +768,15 @@ def test_on_a_phone_the_steps_stand_together(widget_page):
     for name in ("scaled", "masked", "v"):  # the names are still read aloud
         heads = table_of(page, name).locator("tbody th")
         assert [head.strip() for head in heads.all_text_contents()] == list(sentence.WORDS[:3])
+
+
+@browser
+def test_in_high_contrast_what_lies_over_the_tables_has_the_systems_paper(widget_page):
+    page = widget_page(TraceWidget(Q, K, V))
+    # As where the site is set to another theme than the system.
+    page.evaluate("document.documentElement.style.setProperty('--pst-color-background', 'red')")
+    paper = "(one) => getComputedStyle(one).backgroundColor"
+    above = page.locator(".hydra-sticky")
+    assert above.evaluate(paper) == "rgb(255, 0, 0)"
+    page.emulate_media(forced_colors="active")
+    assert above.evaluate(paper) == page.locator(".hydra").evaluate(paper) != "rgb(255, 0, 0)"

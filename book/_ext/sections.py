@@ -13,11 +13,13 @@ from docutils import nodes
 from docutils.utils.math import tex2unichar
 from sphinx import addnodes
 
-SIGNS = {
-    name: sign
-    for table in ("mathalpha", "mathbin", "mathop", "mathord", "mathrel", "mathradical")
-    for name, sign in getattr(tex2unichar, table).items()
-}
+TABLES = ("mathalpha", "mathbin", "mathclose", "mathop", "mathopen", "mathord", "mathrel")
+SIGNS = {name: sign for table in TABLES for name, sign in getattr(tex2unichar, table).items()}
+SIGNS |= {"lVert": "‖", "rVert": "‖", "dots": "…"}
+# Of the other commands a function's name is said, and nothing of those that lay out.
+LAYOUT = re.compile(r"\\(?:[bB]ig[lr]|left|right|q?quad|(?:text|display)style)(?![a-zA-Z])")
+STYLE = re.compile(r"\\(?:text|math(?:rm|sf|bb)|operatorname)(?![a-zA-Z])")
+GROUP = r"\s*(?:\{([^{}]*)\}|(\w))"  # the second without braces: \tfrac12
 # Found, but after what explains: what is corrected, cited, listed or asked there.
 ASIDE = re.compile(r"book/(changes|claims|references|teaching)$")
 CODE = (nodes.literal_block, nodes.doctest_block, addnodes.desc_signature)
@@ -26,24 +28,36 @@ UNSAID = (*CODE, nodes.comment, nodes.raw, nodes.target, addnodes.index, addnode
 
 
 def plain(tex: str) -> str:
-    r"""TeX as it is typed where there is no TeX: √d_k for ``\sqrt{d_k}``.
+    r"""TeX as it is typed where there is no TeX, from the innermost braces outwards.
 
-    >>> plain(r"\frac{q \cdot k}{\sqrt{d_k}} \le \tau")
-    'q ⋅ k/√d_k ≤ τ'
+    >>> plain(r"\frac{q \cdot k + 1}{\sqrt{d_k}} \le \tfrac12 \tau")
+    '(q ⋅ k + 1)/√d_k ≤ 1/2 τ'
     """
-    tex = re.sub(r"\\(?:text|mathrm|mathsf|operatorname)\s*\{([^{}]*)\}", r"\1", tex)
-    tex = re.sub(r"([_^])\s*\{([^{}]*)\}", r"\1\2", tex)
-    tex = re.sub(r"\\sqrt\s*\{([^{}]*)\}", r"√\1", tex)
-    tex = re.sub(r"\\[td]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"\1/\2", tex)
-    tex = re.sub(r"\\(?:begin|end)\{\w+\}", " ", tex)
-    tex = re.sub(r"\\([a-zA-Z]+)", lambda name: SIGNS.get(name[1], " "), tex)
-    return " ".join(re.sub(r"\\.|[{}&$]", " ", tex).split())
+
+    def one(part: str | None) -> str:
+        part = (part or "").strip()
+        return part if re.fullmatch(r"[√\\]?[\w']*|\([^()]*\)", part) else f"({part})"
+
+    tex = LAYOUT.sub("", STYLE.sub(" ", re.sub(r"\\(?:begin|end)\{\w+\}|\\[^a-zA-Z]", " ", tex)))
+    before = ""
+    while tex != before:
+        before = tex
+        tex = re.sub(r"\\sqrt" + GROUP, lambda m: "√" + one(m[1] or m[2]), tex)
+        tex = re.sub(r"([_^])\s*\{([^{}]*)\}", lambda m: m[1] + one(m[2]), tex)
+        fraction = r"\\[td]?frac" + GROUP + GROUP
+        tex = re.sub(fraction, lambda m: f" {one(m[1] or m[2])}/{one(m[3] or m[4])} ", tex)
+        if tex == before:  # what is left are braces around nothing but letters
+            tex = re.sub(r"\{([^{}]*)\}", r"\1", tex)
+    tex = re.sub(r"\\([a-zA-Z]+)", lambda name: SIGNS.get(name[1], f" {name[1]} "), tex)
+    return " ".join(tex.replace("&", " ").split())
 
 
 def said(node: nodes.Node) -> Iterator[str]:
     """The prose under ``node``: no code, no outputs, no hint and no solution."""
-    if isinstance(node, nodes.math | nodes.math_block):
+    if isinstance(node, nodes.math):
         yield plain(node.astext())
+    elif isinstance(node, nodes.math_block):
+        yield f" {plain(node.astext())} "
     elif isinstance(node, nodes.Text):
         yield str(node)
     elif isinstance(node, addnodes.pending_xref) and not node.get("refexplicit"):
@@ -53,6 +67,10 @@ def said(node: nodes.Node) -> Iterator[str]:
         yield from (text for child in inside if not titled(child) for text in said(child))
         if not isinstance(node, nodes.Inline):
             yield " "
+
+
+def text_of(node: nodes.Node) -> str:
+    return " ".join("".join(said(node)).split())
 
 
 def hides(node: nodes.Element) -> bool:
@@ -79,22 +97,16 @@ def entries(env, docname: str) -> Iterator[list]:
         top = section.parent is doctree
         name = "" if top else section["ids"][0]
         number = ".".join(map(str, numbers.get(f"#{name}" if name else "", ())))
-        title = " ".join("".join(said_in(section[0])).split())
-        text = " ".join("".join(said(section)).split())
+        title = text_of(section[0])
         beside = bool(ASIDE.search(docname)) or title in ("Sources", "Exercises")
         place = "" if top or number else f"{env.titles[docname].astext()} › "
         title = f"{number}. {title}" if number else place + title
         words = "" if library else ", ".join(indexed(section))
-        yield [docname, name, title, words, text, beside]
+        yield [docname, name, title, words, text_of(section), beside]
     for glossary in doctree.findall(addnodes.glossary):
         for item in glossary.findall(nodes.definition_list_item):
-            title = f"{env.titles[docname].astext()} › {item[0].astext()}"
-            text = " ".join("".join(said(item[-1])).split())
-            yield [docname, item[0]["ids"][0], title, "", text, False]
-
-
-def said_in(title: nodes.Element) -> Iterator[str]:
-    return (text for child in title.children for text in said(child))
+            title = f"{env.titles[docname].astext()} › {text_of(item[0])}"
+            yield [docname, item[0]["ids"][0], title, "", text_of(item[-1]), False]
 
 
 def write(app, error):

@@ -5,6 +5,7 @@
 
 {
     const WORD = /[\p{L}\p{N}_]+/gu, SHOWN = 20, WINDOW = 240;
+    const REPEATS = 1.2, LENGTH = 0.5; // BM25's k₁ and b: how soon a word said again adds little; how much a long section loses
     const UNASKED = new Set([...stopwords, ..."why how what which who when where do does did is are can could should would i my me we you your from vs use".split(" ")]);
     const stemmer = new Stemmer(), stems = new Map();
     const stem = (word) => stems.get(word) ?? stems.set(word, stemmer.stemWord(word)).get(word);
@@ -30,7 +31,8 @@
             const has = asked.filter((word) => section.counts.has(word));
             const points = has.reduce((sum, word) => {
                 const count = section.counts.get(word);
-                return sum + rarity.get(word) * count * 2.2 / (count + 1.2 * (0.5 + 0.5 * section.length / mean));
+                return sum + rarity.get(word) * count * (1 + REPEATS)
+                    / (count + REPEATS * (1 - LENGTH + LENGTH * section.length / mean));
             }, 0);
             const kind = section.page.startsWith("book/library") ? 0 : section.beside ? 0.5 : 1;
             if (points > 0) found.push({ ...section, kind, points: points * (kind || 1) * has.length / asked.length });

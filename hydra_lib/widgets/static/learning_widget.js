@@ -16,7 +16,7 @@ function render({ model, el: root }) {
     if (made !== model.get("seed")) {
       made = model.get("seed");
       [source, layers] = [learning(made, words.length), []];
-      if (!filling) (window.requestIdleCallback ?? setTimeout)(fill);
+      if (!filling) (window.requestIdleCallback ?? setTimeout)(fill, { timeout: 500 }); // a page at rest may never be called idle
       filling = true;
     }
     while (layers.length <= step) layers.push(source.next().value);
