@@ -59,9 +59,10 @@ def test_no_code_is_cut_on_a_desktop(page):
 def test_hints_and_solutions_are_closed_until_they_are_asked_for(page):
     if not re.search(r"/\d\d_", page.url):
         pytest.skip("no chapter")
-    solutions = page.locator(".solution")
+    solutions, asked = page.locator(".solution"), page.locator(".exercise form.answer")
     assert solutions.count() >= 4
-    for answer in page.locator(".exercise form.answer").all():
+    assert page.locator(".solution[inert]").count() == asked.count() < solutions.count()
+    for answer in asked.all():
         answer.locator("input").first.press("Space")  # ticks a box; a field wants a number
         for field in answer.get_by_role("textbox").all():
             field.fill("0.3")
@@ -193,8 +194,11 @@ def test_an_aside_opens_by_hand_by_a_link_and_on_paper(open_page, site):
     paper = open_page(address)
     asides = paper.locator("section.aside > details")
     assert asides.count() > 2
+    asides.first.locator("> summary").press("Enter")
     paper.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert asides.evaluate_all("all => all.every((one) => one.open)")
+    paper.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert asides.evaluate_all("all => all.filter((one) => one.open).length") == 1
     linked = open_page(address + "#scaling-slip")
     expect(linked.locator("section.aside > details[open]")).to_have_count(1)
     expect(linked.locator("#scaling-slip ~ details h3")).to_be_in_viewport()

@@ -152,7 +152,7 @@ def expect_setting(page, values, weights, row, rule):
     expect(slider).to_have_value(str(row + 1))
     expect(slider).to_have_attribute("max", str(len(values)))
     names = {str(EVEN): "", str(COLUMNS): "Three columns", str(SPIKE): "A single spike"}
-    expect(page.get_by_label("Values")).to_have_value(names[str(values)])
+    expect(page.get_by_label("Values")).to_have_value(names.get(str(values), "own"))
 
 
 @browser
@@ -164,7 +164,7 @@ def test_what_stands_there(widget_page):
         ["running sum", "running mean", "window", "decay"]
     )
     expect(page.get_by_label("Values").locator("option")).to_have_text(
-        ["as given", "Three columns", "A single spike"]
+        ["as given", "Three columns", "A single spike", "your own"]
     )
     expect_setting(page, EVEN, aggregation.running_mean(5), 3, "mean")
 
@@ -237,6 +237,8 @@ def test_links(widget_page):
     expect_setting(page, EVEN, torch.eye(5), 0, "decay")
     follow(page, "#aggregation.row=5&aggregation.values=[[0],[0],[1],[0],[0],[0]]")
     expect_setting(page, SPIKE, aggregation.running_mean(6), 5, "mean")
+    follow(page, "#aggregation.values=[[1],[2]]&aggregation.row=1")
+    expect_setting(page, [[1.0], [2.0]], aggregation.running_mean(2), 1, "mean")
     for asked in (
         "rule=max",
         "width=0",

@@ -573,6 +573,8 @@ def test_products_of_other_sides_and_levels(widget_page):
     select(page, "Measured").select_option("widths")
     expect(page.locator("caption")).to_contain_text("d_model = 768, T = 7, bfloat16")
     expect(page.locator(".hydra-path circle")).to_have_count(2)
+    for seen, dots in (("cursor", "pointer"), ("stroke", "none")):
+        expect(page.locator(".hydra-path circle").first).to_have_css(seen, dots)
     pick(page, "FLOP/s")
     expect(page.locator("figcaption")).to_have_text("The FLOPs of these kernels were not counted.")
     expect(page.locator("figure svg > g > *")).to_have_count(0)
@@ -586,6 +588,7 @@ def test_rows_by_pointer_and_keyboard(widget_page):
     cells(page, 1).nth(2).click()  # anywhere in the row
     expect(summary).to_have_text(SECOND)
     expect(pressed).to_have_text("2 second")
+    expect(page.locator(".hydra-point circle").nth(2)).to_have_css("cursor", "pointer")
     page.locator(".hydra-point circle").nth(2).click()
     expect(summary).to_contain_text("first: 8.00 ms, the reference, < 0.01 % of the roof")
     expect(page.locator(".hydra-chosen button")).to_have_text("3 first")

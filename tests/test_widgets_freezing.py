@@ -118,7 +118,7 @@ def test_what_is_drawn_is_what_is_said(widget_page, width):
     expect(page.locator("thead th")).to_have_text(["weights of", "keys in use", "largest"])
     dot = (x_of(16), y_of(128))
     assert marks(page) == [(x_of(1), y_of(128)), dot, dot]
-    path = page.locator(".hydra-path")
+    path = page.locator(".hydra-solid")
     ends = [float(path.get_attribute(name)) for name in ("x1", "y1", "x2", "y2")]
     assert ends == [*dot, x_of(1), y_of(128)]
     points = page.locator("polyline").get_attribute("points").split(" ")

@@ -328,10 +328,19 @@ def test_where_motion_is_welcome_steps_are_seen_one_by_one(widget_page):
     for _ in range(5):
         drawn(page)
     expect(page.locator("td.hydra-bar")).to_have_text(["0.143"] * 7)
-    # What runs on arrives.
-    page.get_by_role("button", name="run", exact=True).click()
+    # What runs on arrives, and says once that it runs and once that it has ended.
+    run = page.get_by_role("button", name="run", exact=True)
+    run.evaluate(
+        """(run) => {
+            window.said = [];
+            const told = () => said.push(run.textContent, run.closest(".hydra").ariaBusy);
+            new MutationObserver(told).observe(run, { characterData: true, subtree: true });
+        }"""
+    )
+    run.click()
     expect(page.locator(".hydra-summary")).to_contain_text("Learned: loss 0.00")
-    expect(page.get_by_role("button", name="run", exact=True)).to_be_visible()
+    expect(run).to_be_visible()
+    assert page.evaluate("said") == ["stop", "true", "run", "false"]
 
 
 @browser

@@ -185,7 +185,9 @@ def test_what_stands_there(widget_page):
     )
     expect(options.first).to_be_disabled()
     expect(options.nth(1)).to_be_enabled()
-    expect(page.get_by_label("Scores").locator("option")).to_have_text(["as given", "all zero"])
+    expect(page.get_by_label("Scores").locator("option")).to_have_text(
+        ["as given", "all zero", "your own"]
+    )
     expect_mask(page, masking.causal_mask(5), preset="causal")
 
 
@@ -325,7 +327,7 @@ def test_links(widget_page):
     expect(table_of(page, TOGGLES).locator("button")).to_have_text(
         ["5", "0", "−1.00e+6", "1.00e+6"]
     )
-    expect(page.get_by_label("Scores")).to_have_value("")
+    expect(page.get_by_label("Scores")).to_have_value("own")
     for asked in (
         "mask=[[true,true]]",
         "mask=[[true],[true]]",

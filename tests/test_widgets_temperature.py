@@ -201,7 +201,7 @@ SHOWN = """(root) => {
     const quantities = [...root.querySelectorAll("output[data-quantity]")].map((output) => {
         const at = (kind, name) => Number(output.closest("figure")
             .querySelector(`svg .hydra-${kind}`).getAttribute(name));
-        const marks = [at("path", "x1"), at("path", "x2"), at("dot", "cx"), at("dot", "cy")];
+        const marks = [at("solid", "x1"), at("solid", "x2"), at("dot", "cx"), at("dot", "cy")];
         return [output.dataset.quantity, [output.textContent, marks]];
     });
     const said = slider.getAttribute("aria-valuetext");
@@ -362,8 +362,8 @@ def test_curves_are_the_library_s(widget_page, scores):
         assert [y for _, y in points[::40]] == pytest.approx(expected, abs=0.051)
         wide, tall = CHARTS[name]
         expect(figure.locator("svg")).to_have_attribute("viewBox", f"0 0 {wide} {tall}")
-        expect(figure.locator(".hydra-path")).to_have_attribute("y1", "0")
-        expect(figure.locator(".hydra-path")).to_have_attribute("y2", str(tall))
+        expect(figure.locator(".hydra-solid")).to_have_attribute("y1", "0")
+        expect(figure.locator(".hydra-solid")).to_have_attribute("y2", str(tall))
     # A dotted line at each peak of C.
     C = boltzmann.heat_capacity(row, EVERY_TAU)
     tops = [x for x in range(2, 239) if C[x - 1] < C[x] >= C[x + 1] and C[x] > 1e-6]

@@ -42,6 +42,7 @@ TESTS = {
     **{f"head_viewer_{part}.js": ["head_viewer"] for part in ("heads", "roles", "strip", "told")},
     "heads.js": ["head_splitter"],
     "kernels.js": ["gpu_kernels", "your_gpu"],
+    "leisurely.js": ["learning", "scaling"],
     "levels.js": ["temperature"],
     "limits.js": [],
     "loops.js": ["gpu_timing", "your_gpu"],

@@ -36,9 +36,12 @@ function openAside() {
 }
 addEventListener("DOMContentLoaded", openAside);
 addEventListener("hashchange", openAside);
+let folded = [];
 addEventListener("beforeprint", () => {
-  for (const aside of document.querySelectorAll("section.aside > details")) aside.open = true;
+  folded = [...document.querySelectorAll("section.aside > details:not([open])")];
+  for (const aside of folded) aside.open = true;
 });
+addEventListener("afterprint", () => { for (const aside of folded) aside.open = false; });
 // Paper is light, whatever the screen is.
 let onScreen;
 addEventListener("beforeprint", () => {

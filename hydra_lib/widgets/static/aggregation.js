@@ -2,7 +2,7 @@
 
 /** Row i of the T × T weights.
  * @param {{rule: string, width: number, rate: number}} setting */
-export function weightRow({ rule, width, rate }, i, T) {
+function weightRow({ rule, width, rate }, i, T) {
   const row = Array.from({ length: T }, (_, j) => {
     if (j > i) return 0;
     if (rule === "window") return j > i - width ? 1 : 0;

@@ -1,6 +1,6 @@
 import { product, weightMatrix } from "./aggregation.js";
 import { withinLimits } from "./limits.js";
-import { brief, choice, el, follow, heat, number, optionOf, say, slider, table, update } from "./ui.js";
+import { brief, choice, el, follow, heat, number, say, setChoice, slider, table, update } from "./ui.js";
 
 const RULES = [
   ["sum", "running sum"],
@@ -20,11 +20,8 @@ function render({ model, el: root }) {
   const rate = slider("Decay factor r", { min: 0, max: 1, step: 0.05 }, (value) =>
     update(model, { rate: value }));
   const row = slider("Output row", { min: 1, max: 5 }, (value) => update(model, { row: value - 1 }));
-  const values = choice("Values", [["", "as given"], ...Object.keys(SETS).map((k) => [k, k])],
-    (name) => {
-      const data = SETS[name] ?? given;
-      update(model, { values: data, row: Math.min(model.get("row"), data.length - 1) });
-    });
+  const values = setChoice("Values", given, SETS, (data) =>
+    update(model, { values: data, row: Math.min(model.get("row"), data.length - 1) }));
   const matrices = el("div", { class: "hydra-product hydra-recipe" });
   const sentence = el("p", { class: "hydra-summary", style: "--lines:2;--narrow:3", role: "status" });
   root.classList.add("hydra");
@@ -64,7 +61,7 @@ function render({ model, el: root }) {
     const weights = weightMatrix(setting, data.length);
     const output = product(weights, data);
     rule.select.value = setting.rule;
-    values.select.value = optionOf(data, given, SETS);
+    values.set(data);
     width.root.hidden = setting.rule !== "window";
     rate.root.hidden = setting.rule !== "decay";
     width.set(setting.width);

@@ -17,7 +17,7 @@ export function signOf(coefficient) {
 }
 
 /** The blocks that enter a sum, row after row. */
-export function blockTerms(letter, coefficients) {
+function blockTerms(letter, coefficients) {
   return coefficients.flatMap((row, i) => row.map((c, j) =>
     ({ sign: signOf(c), name: blockName(letter, i, j) }))).filter(({ sign }) => sign);
 }

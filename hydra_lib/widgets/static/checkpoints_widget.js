@@ -1,7 +1,7 @@
 import { scale } from "./chart.js";
 import { readCheckpoints } from "./checkpoints.js";
 import { headPicker } from "./head_viewer_heads.js";
-import { symbolStrip } from "./head_viewer_strip.js";
+import { pointing, symbolStrip } from "./head_viewer_strip.js";
 import { called, looks, priorLooks, toldPrior, wanted } from "./head_viewer_told.js";
 import { withinLimits } from "./limits.js";
 import { annotate } from "./toy_language.js";
@@ -21,23 +21,13 @@ function render({ model, el: root }) {
   const last = (count - 1) * every;
   const notes = annotate(symbols);
   const told = Array(layers * heads).fill("told");
-  let hovered; // the position under the pointer
-  const choose = (position) => {
-    hovered = undefined;
-    update(model, { position });
-    draw();
-  };
-  const point = (position) => {
-    if (position === hovered) return;
-    hovered = position;
-    draw();
-  };
+  const pointed = pointing(model, () => draw());
   const goTo = (step) => update(model, { step });
 
   const play = walker(model, "step", { last, step: every, pause: PAUSE, go: "play" });
   const steps = slider("Steps", { min: 0, max: last, step: every }, goTo);
   const picker = headPicker({ layers, heads }, (layer, head) => update(model, { layer, head }));
-  const strip = symbolStrip({ choose, point });
+  const strip = symbolStrip(pointed);
   const words = el("p", { class: "hydra-told", role: "status" });
   const right = chart(Array.from({ length: count }, (_, index) => at(index).right), every, goTo);
   strip.prepare(symbols);
@@ -51,7 +41,7 @@ function render({ model, el: root }) {
   let shown; // what was seen at the step that is drawn
   function draw() {
     const [step, layer, head] = ["step", "layer", "head"].map((name) => model.get(name));
-    const position = hovered ?? model.get("position");
+    const position = pointed.at() ?? model.get("position");
     if (shown?.step !== step) shown = { step, ...at(step / every) };
     const { weights, scores } = shown;
     const T = symbols.length;
@@ -60,7 +50,7 @@ function render({ model, el: root }) {
     play.tell();
     steps.set(step);
     picker.draw(scores, weights, T, position, notes[position].answers, layer, head, NONE, told);
-    strip.draw(row, position, notes[position].answers, prior, hovered === undefined, false);
+    strip.draw(row, position, notes[position].answers, prior, pointed.at() === undefined, false);
     right.draw(step, shown.right);
     words.replaceChildren(
       wanted(symbols, position, notes[position]),

@@ -3,7 +3,7 @@ import { divisors, headsOverRanks, prefixed, refused, seconds, speedups } from "
 import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
 import {
-  brief, el, field, follow, grab, line, number, put, say, slider, svg, swatch, table, text, ungrouped, update,
+  brief, el, field, follow, grab, hue, line, number, put, say, slider, svg, swatch, table, text, ungrouped, update,
 } from "./ui.js";
 
 const MACHINES = 4; // drawn in one row; of more, the last says how many
@@ -26,7 +26,7 @@ function render({ model, el: root }) {
   const link = slider("Link, GB/s", { min: 0, max: SPEEDS.length - 1 }, (i) => update(model, { bandwidth: SPEEDS[i] }));
   const typed = Object.entries({
     d_model: "d_model", n_heads: "n_heads", T: "T", bandwidth: "GB/s", rate: "TFLOP/s",
-  }).map(([trait, label]) => [trait, field(label, (text) => read(label, text, limits[trait]), set(trait))]);
+  }).map(([trait, label]) => [trait, field(label, (text) => read(text, limits[trait]), set(trait))]);
 
   const problem = el("p", { class: "hydra-problem hydra-misfit", role: "alert" });
   const caption = el("figcaption");
@@ -160,7 +160,7 @@ function speedup(choose) {
 }
 
 /** What a reader may type: the numbers that the class takes. */
-function read(label, text, { min, max, integer }) {
+function read(text, { min, max, integer }) {
   const value = text.trim() === "" ? NaN : Number(ungrouped(text));
   if (!(value >= min && value <= max) || (integer && !Number.isInteger(value))) {
     throw new Error(`expected ${integer ? "an integer" : "a number"} from ${min} to ${grouped(max)}, `

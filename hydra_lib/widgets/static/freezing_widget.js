@@ -33,7 +33,7 @@ function render({ model, el: root }) {
   }));
   const frozen = Array.from({ length: 81 }, (_, i) => lengths[0] * (lengths.at(-1) / lengths[0]) ** (i / 80))
     .map((n) => `${xOf(2 * Math.log(n)).toFixed(1)},${yOf(n).toFixed(1)}`).join(" ");
-  const path = line(0, 0, 0, 0, "hydra-path");
+  const path = line(0, 0, 0, 0, "hydra-solid");
   const [there, here] = ["hydra-ring", "hydra-dot"].map((kind) => svg("circle", { r: 6, class: kind }));
   const name = text(xOf(2 * Math.log(lengths.at(-1))) + 6, yOf(lengths.at(-1)) + 4, "dₖ = 2 ln n", "start");
   const divided = text(0, 0, "÷ √dₖ", "middle");

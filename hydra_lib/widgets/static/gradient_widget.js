@@ -3,7 +3,7 @@ import { descent, learning } from "./gradient.js";
 import { withinLimits } from "./limits.js";
 import { arc, LEAST, ribbons } from "./sentence.js";
 import {
-  brief, columnHeads, css, el, follow, grab, heat, line, number, pills, put, say, slider, svg, swatch, table, tenths, text, update,
+  brief, columnHeads, css, el, enable, follow, grab, heat, line, number, pills, put, say, slider, svg, swatch, table, tenths, text, update,
   weight, whenWide,
 } from "./ui.js";
 
@@ -48,20 +48,24 @@ function render({ model, el: root }) {
     update(model, { scores: rounded });
   };
   let walking = 0; // the frame that is waited for
+  const tell = () => {
+    say(run, walking ? "stop" : "run");
+    run.closest(".hydra")?.setAttribute("aria-busy", walking > 0); // who listens hears where it ends
+  };
   const halt = () => {
     cancelAnimationFrame(walking);
     walking = 0;
-    say(run, "run");
+    tell();
   };
   /** Several steps, one in so many frames; whatever else changes the row meanwhile ends them, and so do others. */
   const walk = (times, pause = 1) => {
-    halt();
-    if (still.matches) return step(times);
-    step(1);
-    if (times > 1) wait(times - 1, pause, pause);
+    cancelAnimationFrame(walking);
+    walking = 0;
+    step(still.matches ? times : 1);
+    if (!still.matches && times > 1) wait(times - 1, pause, pause);
+    tell();
   };
   const wait = (times, pause, frames) => {
-    say(run, "stop");
     walking = requestAnimationFrame(() => {
       if (here() !== arrived) halt();
       else if (frames > 1) wait(times, pause, frames - 1);
@@ -90,7 +94,6 @@ function render({ model, el: root }) {
   });
   const rows = table(`A row for each word: weight × pull = push on its score (bars of pushes are drawn larger); a step adds ${RATE} × the push`, words.length, 4);
   columnHeads(rows, "word and score", ["weight", "pull", "push"]);
-  rows.root.querySelector("thead td")?.remove();
   rows.cells.forEach((cells, j) => {
     cells[0].append(sliders[j].root);
     cells[1].className = "hydra-bar";
@@ -179,7 +182,7 @@ function render({ model, el: root }) {
       }
     });
     const { losses } = after(AHEAD + 1);
-    run.setAttribute("aria-disabled", loss <= LEARNT && !walking);
+    enable(run, loss > LEARNT || walking);
     if (here() !== arrived) taken = [];
     ahead.draw(taken, losses);
     const strongest = Math.max(...push.map(Math.abs));

@@ -74,7 +74,7 @@ function past(T) {
 
 /** All weights of a head: a row a query, a column a key. */
 export function attentionMap({ choose, point }) {
-  const caption = el("figcaption");
+  const caption = el("figcaption", {}, "All its weights: one row per query, one column per key. Framed: the answers.");
   const picture = svg("svg", {
     role: "img", onpointermove: (event) => point(at(event)), onpointerleave: () => point(undefined),
     onclick: (event) => choose(at(event)),
@@ -100,7 +100,6 @@ export function attentionMap({ choose, point }) {
     picture.setAttribute("viewBox", `-0.2 -0.2 ${T + 0.4} ${T + 0.4}`);
     picture.setAttribute("aria-label", `${name}: ${T} × ${T} weights, one row per query, one column per key`);
     picture.replaceChildren(past(T), ...cells, ...answers, row);
-    say(caption, "All its weights: one row per query, one column per key. Framed: the answers.");
   };
   return { root, draw };
 }

@@ -1,11 +1,27 @@
 // The document of the head viewer: its symbols, and the arcs to those that a head takes from.
 import { NOTICED, share } from "./head_viewer_told.js";
-import { el, heat, roving, say, svg } from "./ui.js";
+import { el, heat, roving, say, svg, update } from "./ui.js";
 
 const LETTER = 8; // width of one in a head's name, about, in pixels
 const RISE = 22; // of an arc's handles above the symbols, in pixels
 const HIGHEST = 64; // of a long one's over the first line, where there is room
 export const DRAWN = 27; // symbols of a drawn document: one line of a desktop page, three of a phone
+
+/** A position that is pointed at, until one is chosen. */
+export function pointing(model, draw) {
+  let hovered;
+  const point = (position) => {
+    if (position === hovered) return;
+    hovered = position;
+    draw();
+  };
+  const choose = (position) => {
+    hovered = undefined;
+    update(model, { position });
+    draw();
+  };
+  return { point, choose, at: () => hovered, leave: () => { hovered = undefined; } };
+}
 
 /** The document as lines of buttons, shaded by the weights of one query, with an arc to each that it takes from. */
 export function symbolStrip({ choose, point }) {

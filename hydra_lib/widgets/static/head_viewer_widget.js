@@ -1,6 +1,6 @@
 import { attentionMap, headPicker } from "./head_viewer_heads.js";
 import { guessing, roleTable } from "./head_viewer_roles.js";
-import { DRAWN, symbolStrip } from "./head_viewer_strip.js";
+import { DRAWN, pointing, symbolStrip } from "./head_viewer_strip.js";
 import {
   best, called, count, GUESSES, lookers, looks, outcome, priorLooks, share, toldPrior, wanted,
 } from "./head_viewer_told.js";
@@ -16,19 +16,9 @@ function render({ model, el: root }) {
   const learned = readModel(model.get("weights"));
   const scores = model.get("scores");
   const heads = learned.heads;
-  let hovered; // the position under the pointer
-  const choose = (position) => {
-    hovered = undefined;
-    update(model, { position });
-    draw();
-  };
-  const point = (position) => {
-    if (position === hovered) return;
-    hovered = position;
-    draw();
-  };
+  const pointed = pointing(model, () => draw());
   const show = (text, position, others = {}) => {
-    hovered = undefined;
+    pointed.leave();
     update(model, { text, position, ...others });
   };
 
@@ -36,8 +26,8 @@ function render({ model, el: root }) {
   const game = guessing(scores, (change) =>
     update(model, { guesses: change(model.get("guesses"), model.get("layer"), model.get("head")) }),
   () => picker.focus());
-  const asked = asking((job) => choose(nextOf(job)));
-  const strip = symbolStrip({ choose, point });
+  const asked = asking((job) => pointed.choose(nextOf(job)));
+  const strip = symbolStrip(pointed);
   const typed = field("Type your own", (text) => {
     const { legal, problem } = examine(text);
     // What is under way is looked at from the symbol before the cursor.
@@ -68,7 +58,7 @@ function render({ model, el: root }) {
     type: "button", onclick: () => model.get("text") !== given.text && show(given.text, given.position, { seed: given.seed }),
   }, "the first");
   const told = el("p", { class: "hydra-told", role: "status" });
-  const map = attentionMap({ choose, point });
+  const map = attentionMap(pointed);
   const own = () => model.get("layer") * heads + model.get("head");
   const off = checkbox("switch this head off", (value) => update(model, { off: value ? own() : ON }));
   const guesses = guessTable();
@@ -120,7 +110,7 @@ function render({ model, el: root }) {
     const { text, notes, whole } = current;
     const T = text.length;
     // A link may ask for a shorter document than the position was chosen in.
-    const position = hovered ?? Math.min(model.get("position"), T - 1);
+    const position = pointed.at() ?? Math.min(model.get("position"), T - 1);
     const run = gone === ON ? whole : runWithout(gone);
     const without = gone === ON ? "" : called(Math.floor(gone / heads), gone % heads);
     const weights = run.weights[layer][head];
@@ -132,7 +122,7 @@ function render({ model, el: root }) {
     asked.draw(notes, note.job);
     enable(first, text !== given.text);
     const prior = priorLooks(run, layer, row, position, gone);
-    strip.draw(row, position, note.answers, prior, hovered === undefined, gone === own());
+    strip.draw(row, position, note.answers, prior, pointed.at() === undefined, gone === own());
     off.input.checked = gone === own();
     say(off.root.lastChild, `switch this head off${without && gone !== own() ? `, and ${without} on` : ""}`);
     const all = predict(whole, position, SYMBOLS.length);

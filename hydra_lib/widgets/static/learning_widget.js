@@ -1,3 +1,4 @@
+import { leisurely } from "./leisurely.js";
 import { withinLimits } from "./limits.js";
 import { answer, learning } from "./multihead.js";
 import { columnHeads, css, el, follow, heat, say, slider, swatch, table, update } from "./ui.js";
@@ -11,25 +12,19 @@ function render({ model, el: root }) {
   let source; // what makes the layers of one seed, one after the other
   let layers = [];
   let made; // the seed
-  let filling = false;
   const layerAt = (step) => {
     if (made !== model.get("seed")) {
       made = model.get("seed");
       [source, layers] = [learning(made, words.length), []];
-      if (!filling) (window.requestIdleCallback ?? setTimeout)(fill, { timeout: 500 }); // a page at rest may never be called idle
-      filling = true;
+      fill();
     }
     while (layers.length <= step) layers.push(source.next().value);
     return layers[step];
   };
 
-  // All steps at once would hold a slow device up for seconds: they are made one by one while the page has nothing else
-  // to do, and what a hand does meanwhile is heard before the next.
-  const fill = () => setTimeout(() => {
-    filling = layers.length <= last;
-    if (!filling) return;
-    layerAt(layers.length);
-    fill();
+  const fill = leisurely(() => {
+    if (layers.length <= last) layerAt(layers.length);
+    return layers.length > last;
   });
 
   const learn = walker(model, "step", { last, go: "learn", others: ["seed"] });

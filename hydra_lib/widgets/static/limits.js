@@ -1,5 +1,9 @@
 // The limits of settings, as hydra_lib/widgets/_base.py sends them. No DOM.
 
+// They travel as JSON, which has no infinities.
+export const decode = (x) => (x === "inf" ? Infinity : x === "-inf" ? -Infinity : x);
+export const encode = (x) => (x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
+
 /** Whether a value is one of the options, a number between the bounds, or, with a shape of most rows
  * and columns (all, if exact), a list or matrix of such; infinities travel as strings, which are options. */
 export function fits({ shape, ...entry }, value) {

@@ -1,14 +1,13 @@
 import { withinLimits } from "./limits.js";
 import { leaked, maskedSoftmax, masks } from "./masking.js";
-import { choice, columnHeads, el, follow, heat, number, optionOf, roving, say, table, update } from "./ui.js";
+import { choice, columnHeads, el, follow, heat, number, roving, say, setChoice, table, update } from "./ui.js";
 
 function render({ model, el: root }) {
   const preset = choice("Mask", [["", "your own", true], ...Object.keys(masks).map((k) => [k, k])],
     (name) => name && update(model, { mask: masks[name](model.get("scores").length) }));
   const given = model.get("given");
   const zero = given.map((row) => row.map(() => 0));
-  const kind = choice("Scores", [["", "as given"], ["all zero", "all zero"]], (name) =>
-    update(model, { scores: name ? zero : given }));
+  const kind = setChoice("Scores", given, { "all zero": zero }, (scores) => update(model, { scores }));
   const T = given.length;
   const toggles = table("scores: press to forbid or allow", T, T, (i) => i + 1);
   toggles.root.classList.add("hydra-toggles");
@@ -72,7 +71,7 @@ function render({ model, el: root }) {
     const scores = model.get("scores");
     preset.select.value = Object.keys(masks)
       .find((k) => JSON.stringify(masks[k](T)) === JSON.stringify(mask)) ?? "";
-    kind.select.value = optionOf(scores, given, { "all zero": zero });
+    kind.set(scores);
     mask.forEach((row, i) => row.forEach((allowed, j) => {
       const button = buttons[i][j];
       button.setAttribute("aria-pressed", allowed);

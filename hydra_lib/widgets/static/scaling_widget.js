@@ -1,3 +1,4 @@
+import { leisurely } from "./leisurely.js";
 import { withinLimits } from "./limits.js";
 import { histogram, measure, moments, normalDensity, sampler, saturation } from "./scaling.js";
 import { brief, columnHeads, el, follow, heat, say, slider, svg, table, update, weight } from "./ui.js";
@@ -45,20 +46,16 @@ function render({ model, el: root }) {
   let drawn;
   let many;
   let few;
-  // A wide score takes many draws: once the page has nothing else to do they are made, a few at a time, since a hand
-  // may come at any moment; what it does is heard before the next few.
-  const most = sizes.at(-1);
-  const ahead = () => setTimeout(() => {
+  const ahead = leisurely(() => { // a wide score takes many draws
     const until = performance.now() + PAUSE;
-    if (!many.ahead(most, () => performance.now() < until)) ahead();
+    return many.ahead(sizes.at(-1), () => performance.now() < until);
   });
-  (window.requestIdleCallback ?? setTimeout)(ahead);
   return follow(model, ["d_k", "sigma", "mu_q", "mu_k", "seed"], () => {
     const seed = model.get("seed");
     if (seed !== drawn) {
       many = sampler(SAMPLES, 1, seed);
       few = sampler(1, KEYS, seed);
-      if (drawn !== undefined) ahead();
+      ahead();
       drawn = seed;
     }
     const d = model.get("d_k");

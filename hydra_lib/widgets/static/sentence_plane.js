@@ -108,7 +108,7 @@ export function plane(model, words, values, look) {
   const root = el("div", { class: "hydra-arrows" },
     el("p", { class: "hydra-note" }, "Drag an arrow: a key that points the query's way scores high. Faint: later words."),
     picture, score, pick.root, ...axes.map((axis) => axis.root),
-    el("button", { type: "button", onclick: reset }, "reset"));
+    el("div", { class: "hydra-buttons" }, el("button", { type: "button", onclick: reset }, "reset")));
   return {
     root, dropped: droppedBy(Object.values(arrows).map(({ handle }) => handle)),
     draw: (own, row, column) => {

@@ -1,5 +1,5 @@
 import { positionOf, STEPS, temperatureAt } from "./boltzmann.js";
-import { withinLimits } from "./limits.js";
+import { decode, encode, withinLimits } from "./limits.js";
 import { abreast, arc, between, LEAST, mixed, ribbons, scoresOf, weightsOf } from "./sentence.js";
 import { plane } from "./sentence_plane.js";
 import { pots } from "./sentence_pots.js";
@@ -47,7 +47,7 @@ function render({ model, el: root }) {
   const future = pills("Scores of later words", FUTURES, (value) => update(model, { future: value }));
   const tau = slider("Temperature τ", { min: COLD, max: STEPS }, (position) => {
     const value = temperatureAt(position > COLD ? position : 0);
-    update(model, { tau: value === Infinity ? "inf" : value });
+    update(model, { tau: encode(value) });
   });
   tau.root.classList.add("hydra-ended"); // by a class, as below
   const scaled = el("span", { class: "hydra-scaled" });
@@ -136,7 +136,7 @@ function render({ model, el: root }) {
   let walking = 0; // the frame that is asked for: one way at a time
   function setting() {
     return {
-      rule: model.get("rule"), parts: model.get("parts"), future: model.get("future"), tau: Number(model.get("tau").toString().replace("inf", "Infinity")),
+      rule: model.get("rule"), parts: model.get("parts"), future: model.get("future"), tau: decode(model.get("tau")),
       q: model.get("q"), k: model.get("k"),
     };
   }

@@ -1,7 +1,7 @@
 import { boltzmann, meltingPoints, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { levels } from "./levels.js";
-import { withinLimits } from "./limits.js";
-import { brief, choice, el, field, follow, grab, line, listed, number, optionOf, put, say, slider, svg, ungrouped, update } from "./ui.js";
+import { decode, encode, withinLimits } from "./limits.js";
+import { brief, el, field, follow, grab, line, listed, number, put, say, setChoice, slider, svg, ungrouped, update } from "./ui.js";
 
 const EXAMPLES = {
   "A tie of two": [2, 2, 0, -1, -2],
@@ -14,10 +14,6 @@ const QUANTITIES = {
   C: { name: "heat capacity C, the slope of S against ln τ", width: 500, height: 140 },
 };
 const MARGIN = 0.025; // of the width: room for the mark at both ends
-
-// Traits travel as JSON, which has no infinities.
-const decode = (x) => (x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
-const encode = (x) => (x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
 
 /** What a reader may type: a number, with a decimal comma or with those of thousands; "inf", "∞". */
 function parse(text, most) {
@@ -36,9 +32,7 @@ function render({ model, el: root }) {
     set(temperatureAt(position)));
   const typed = field("or type τ", (text) => parse(text, model.get("limits").tau.max), set);
   const given = model.get("given");
-  const example = choice("Example",
-    [["", "as given"], ...Object.keys(EXAMPLES).map((k) => [k, k]), ["own", "your own", true]],
-    (name) => update(model, { scores: EXAMPLES[name] ?? given }));
+  const example = setChoice("Example", given, EXAMPLES, (scores) => update(model, { scores }));
 
   const lift = (i, energy) => update(model, {
     scores: model.get("scores").map((s, at) => (at === i ? -energy || 0 : s)),
@@ -79,7 +73,7 @@ function render({ model, el: root }) {
     }
     temperature.set(positionOf(tau), number(tau));
     typed.set(number(tau));
-    example.select.value = optionOf(scores.map(encode), given, EXAMPLES) ?? "own";
+    example.set(scores.map(encode));
     ladder.draw(scores, given.map(decode), tau, now.p);
     for (const one of charts) one.move(tau, now);
     const room = scores.filter((s) => s > -Infinity).length;
@@ -103,7 +97,7 @@ function chart(quantity, set) {
   const path = svg("polyline", { class: "hydra-line" });
   const dot = svg("circle", { r: 4.5, class: "hydra-dot" });
   const handle = svg("circle", { r: 22, class: "hydra-along" });
-  const rule = svg("line", { y1: 0, y2: height, class: "hydra-path" });
+  const rule = svg("line", { y1: 0, y2: height, class: "hydra-solid" });
   const value = el("output", { "data-quantity": quantity, "aria-live": "off" });
   const peaks = svg("g");
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, peaks, path, rule, dot, handle);

@@ -1,5 +1,5 @@
 import { trace } from "./attention.js";
-import { withinLimits } from "./limits.js";
+import { decode, withinLimits } from "./limits.js";
 import { changer } from "./trace_change.js";
 import { rowDrawing } from "./trace_drawing.js";
 import { brief, columnHeads, css, el, follow, heat, number, pills, roving, say, swatch, table, update } from "./ui.js";
@@ -12,11 +12,7 @@ const VERBS = [["compare", "scores"], ["scale", "scaled"], ["mask", "masked"], [
 /** The step that makes a table, counted from 1; 0 for what is given. */
 const stepOf = (name) => 1 + VERBS.findIndex(([, made]) => made === name);
 
-// Traits travel as JSON, which has no infinities; null is the usual √d_k.
-const readTau = (model) => {
-  const given = model.get("temperature");
-  return given === "inf" ? Infinity : (given ?? Math.sqrt(model.get("q")[0].length));
-};
+const readTau = (model) => decode(model.get("temperature")) ?? Math.sqrt(model.get("q")[0].length);
 
 /** Rows and columns of every table, in the order of the steps. */
 function sizes({ q, k, v, mask }) {

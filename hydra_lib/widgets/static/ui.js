@@ -1,4 +1,4 @@
-// What the widgets share: elements, one slider, one colour scale, one number format, one chart.
+// What the widgets share: elements, controls, tables, handles, one colour scale, and how numbers are written.
 
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
@@ -84,8 +84,8 @@ export function choice(label, options, onChange) {
   return { root: el("label", { class: "hydra-control" }, el("span", {}, label), select), select };
 }
 
-/** One of a few, all of them in sight: native radio buttons. */
 const PILLS = Symbol.for("hydra.pills"); // each set has a name of its own in the page, whichever module made it
+/** One of a few, all of them in sight: native radio buttons. */
 export function pills(label, options, onChange) {
   globalThis[PILLS] = (globalThis[PILLS] ?? 0) + 1;
   const name = `pills ${globalThis[PILLS]}`;
@@ -100,10 +100,16 @@ export function pills(label, options, onChange) {
   return { root, inputs, set };
 }
 
-/** Which option a value is: "" for the page's own, the name of an equal set, or none. */
-export function optionOf(value, given, sets) {
-  const is = (other) => JSON.stringify(other) === JSON.stringify(value);
-  return is(given) ? "" : Object.keys(sets).find((name) => is(sets[name])) ?? null;
+/** A choice between the page's own value and named sets; what is none of them is the reader's own. */
+export function setChoice(label, given, sets, onChange) {
+  const names = Object.keys(sets);
+  const { root, select } = choice(label, [["", "as given"], ...names.map((name) => [name, name]), ["own", "your own", true]],
+    (name) => onChange(sets[name] ?? given));
+  const set = (value) => {
+    const is = (other) => JSON.stringify(other) === JSON.stringify(value);
+    select.value = is(given) ? "" : names.find((name) => is(sets[name])) ?? "own";
+  };
+  return { root, set };
 }
 
 export function checkbox(label, onChange) {
@@ -211,10 +217,14 @@ function beyond(button, row, way) {
 
 /** One tab stop for a grid of buttons; arrow keys move inside it. Returns what moves the tab stop. */
 export function roving(rows) {
-  const rest = (stop) => {
-    for (const button of rows.flat()) button.tabIndex = button === stop ? 0 : -1;
+  let stop = rows[0][0];
+  const rest = (button) => {
+    stop.tabIndex = -1;
+    stop = button;
+    stop.tabIndex = 0;
   };
   rows.forEach((row, i) => row.forEach((button, j) => {
+    button.tabIndex = -1;
     button.setAttribute("data-lm-suppress-shortcuts", "true");
     button.addEventListener("focus", () => rest(button));
     button.addEventListener("keydown", (event) => {
@@ -227,7 +237,7 @@ export function roving(rows) {
       next?.focus();
     });
   }));
-  rest(rows[0][0]);
+  rest(stop);
   return rest;
 }
 
