@@ -32,7 +32,7 @@ In the record (:mod:`hydra_lib.records.schema`) stand:
     Caches are swept before every call, which hides the launch, but in the groups launches, fused
     and strides, where the launch counts.
 ``mistakes``
-    :class:`hydra_lib.timing.mistakes.Mistake` each, with ``factor``.
+    The fields of :class:`hydra_lib.timing.mistakes.Mistake` each.
 ``missing``
     ``group``, ``what`` and ``reason`` of everything that was not measured: refused, wrong, no time.
 """

@@ -97,13 +97,13 @@ def one_of(name: str, value: Any, known: Collection[str]) -> None:
 
 def instance(name: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
-        where = "torch." if kind.__module__ == "torch" else ""  # torch.dtype: NumPy has one too
+        # torch.dtype: NumPy has one too
+        where = "torch." if kind.__module__ in ("torch", "torch._C") else ""
         raise TypeError(f"{name} must be a {where}{kind.__name__}, got {type(value).__name__}")
 
 
 def generator(value: Any) -> None:
-    if not isinstance(value, torch.Generator):
-        raise TypeError(f"generator must be a torch.Generator, got {type(value).__name__}")
+    instance("generator", value, torch.Generator)
 
 
 def tensor(name: str, x: Any) -> None:
@@ -134,11 +134,10 @@ def integers(name: str, x: Any) -> None:
         raise TypeError(f"{name} must be integers, got {x.dtype}")
 
 
-def has_values(*named: tuple[str, torch.Tensor]) -> None:
+def has_values(name: str, x: torch.Tensor) -> None:
     """For a function that looks at values: a meta tensor has none."""
-    for name, x in named:
-        if x.is_meta:
-            raise ValueError(f"{name} must hold numbers, got a meta tensor")
+    if x.is_meta:
+        raise ValueError(f"{name} must hold numbers, got a meta tensor")
 
 
 def like(name: str, x: Any, other: str, y: torch.Tensor, shape: Sequence | None = None) -> None:

@@ -190,7 +190,7 @@ def check_inputs(q, k, v, mask, causal, temperature, values=True) -> float:
         check_mask(mask, (*batch, q.shape[-2], k.shape[-2]), q.device)
     check_causal(causal, q.shape[-2], k.shape[-2])
     if values:
-        _checks.has_values(("q", q))
+        _checks.has_values("q", q)
     return temperature
 
 

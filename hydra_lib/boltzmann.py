@@ -201,7 +201,7 @@ def _check(scores: Any, tau: object) -> tuple[torch.Tensor, torch.Tensor, torch.
     _checks.floating("scores", scores)
     if scores.ndim == 0 or scores.shape[-1] == 0:
         raise ValueError(f"scores must be (…, n) with n ≥ 1, got shape {tuple(scores.shape)}")
-    _checks.has_values(("scores", scores))
+    _checks.has_values("scores", scores)
     if (scores.isnan() | (scores == torch.inf)).any():
         raise ValueError("scores must be finite or −∞, got NaN or +∞")
     s = scores.to(_checks.wide(scores.dtype))
@@ -220,7 +220,7 @@ def _check_tau(tau: object, s: torch.Tensor) -> torch.Tensor:
         if not tau.is_floating_point():  # torch compares no wide unsigned integers
             tau = tau.to(s.dtype)
         _checks.floating("tau", tau)
-        _checks.has_values(("tau", tau))
+        _checks.has_values("tau", tau)
         if tau.ndim and tau.shape[-1] != 1:
             raise ValueError(f"tau must be one number a row, (…, 1), got shape {tuple(tau.shape)}")
         if not _checks.broadcasts(tau.shape[:-1], s.shape[:-1]):

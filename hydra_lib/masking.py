@@ -80,7 +80,7 @@ def padding_mask(
         raise ValueError(f"lengths must have one axis, (B,), got shape {shape}")
     length = _checks.integer("length", length)
     _checks.fits("length", len(lengths), length)
-    _checks.has_values(("lengths", lengths))
+    _checks.has_values("lengths", lengths)
     wide = lengths.long()  # a small integer type may not hold ``length``
     if ((wide < 0) | (wide > length)).any():
         got = _checks.shown(lengths.tolist())

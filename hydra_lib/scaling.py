@@ -137,7 +137,7 @@ def measure_moments(scores: Float[torch.Tensor, "*shape"]) -> MeasuredMoments:
     n = scores.numel()
     if n < 2:
         raise ValueError(f"scores must be two or more to have a variance, got {n}")
-    _checks.has_values(("scores", scores))
+    _checks.has_values("scores", scores)
     s = scores.detach().double()
     if not s.isfinite().all():
         raise ValueError("scores must be finite, got NaN or ±∞")

@@ -104,7 +104,7 @@ def test_cells_are_of_one_size_and_rows_lie_beside_each_other():
     svg = matrices(
         ("a long title over two rows", two), "@", ("v", three), "=", ("w", two[:, :1]), alt="w"
     ).svg
-    corner = r'<path d="M ([\d.]+) ([\d.]+) \nL ([\d.]+) [\d.]+ \nL [\d.]+ ([\d.]+) '
+    corner = r'<path d="M ([\d.]+) ([\d.]+) L ([\d.]+) [\d.]+ L [\d.]+ ([\d.]+) '
     pieces = [re.findall(corner, piece)[1:] for piece in svg.split("<svg")[1:]]  # first the paper
     assert [len(piece) for piece in pieces] == [6, 3, 2]
     cells = [tuple(map(float, found)) for piece in pieces for found in piece]
@@ -203,7 +203,7 @@ def test_a_graph_draws_each_arrow_from_its_start_to_its_end():
     assert ">df<" in both
     assert COLORS[1] not in there
     shafts = re.findall(
-        r'<path d="M ([\d.]+) [\d.]+ \nQ [\d. ]+ ([\d.]+) [\d.]+ \n" [^>]*stroke: (\S+);', both
+        r'<path d="M ([\d.]+) [\d.]+ Q [\d. ]+ ([\d.]+) [\d.]+ " [^>]*stroke: (\S+);', both
     )
     assert [color for *_, color in shafts] == ["currentColor", COLORS[1]]
     forward, back = ([float(x) for x in ends] for *ends, _ in shafts)

@@ -379,7 +379,7 @@ ones = torch.ones
         (
             (ones(2, 3), ones(3, 5), ones(2, 4)),
             ValueError,
-            "out must have shape (2, 5) on cpu, got (2, 4) on cpu",
+            "out must have shape (2, 5), got (2, 4)",
         ),
         (
             (ones(4, 3), ones(3, 5), None, 2),

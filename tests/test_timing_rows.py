@@ -10,7 +10,7 @@ SIZES = {"B": 2, "h": 3, "T": 5, "head_dim": 7}
 
 
 def timed(p50, spread=0.25):
-    about = {"dtype": "bfloat16, bfloat16", "flush": True, "flops": 3e12, "bytes": 10**9}
+    about = {"dtype": "bfloat16", "flush": True, "flops": 3e12, "bytes": 10**9}
     return Timing(p50 / 2, p50, p50 * 2, spread, 9, **about, environment=environment_of())
 
 

@@ -43,6 +43,13 @@ def test_targets_by_hand():
     assert found["entity"] == {(9, 1)}
 
 
+def test_targets_are_where_the_documents_are():
+    documents = corpus(3, seed=1)
+    with torch.device("meta"):  # the default is another device
+        targets = role_targets(documents)
+    assert {target.device.type for target in targets.values()} == {"cpu"}
+
+
 def test_induction_counts_every_earlier_copy():
     found = role_targets(documents_of("^abcabcab"))["induction"][0]
     assert pairs(found) == {(4, 2), (5, 3), (6, 4), (7, 2), (7, 5)}

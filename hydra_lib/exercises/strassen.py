@@ -140,8 +140,7 @@ def _even_part_only(tried, case) -> str | Verdict | None:
 def _peeled(a, b, without: str = ""):
     c = torch.zeros_like(a)
     c[:-1, :-1] = a[:-1, :-1] @ b[:-1, :-1]
-    if without != "outer":
-        c[:-1, :-1] += a[:-1, -1:] @ b[-1:, :-1]
+    c[:-1, :-1] += a[:-1, -1:] @ b[-1:, :-1]
     if without not in ("row", "edges"):
         c[-1:] = a[-1:] @ b
     if without not in ("column", "edges"):

@@ -11,15 +11,16 @@ from hydra_lib.exercises.reader import Wrong, is_blank, told
 
 __all__ = ["Progress", "Verdict", "check", "progress"]
 
-CHAPTERS: tuple[str, ...] = ("aggregation", "masking", "softmax", "scaling", "attention")
-CHAPTERS = (*CHAPTERS, "heads", "learned", "backward", "strassen", "timing", "kernel", "devices")
+CHAPTERS = (
+    *("aggregation", "masking", "softmax", "scaling", "attention", "heads"),
+    *("learned", "backward", "strassen", "timing", "kernel", "devices"),
+)
 TICKS = {True: "✓", False: "✗", None: "·"}
 NO_ANSWER = "No answer yet: replace the ... above and run the cell again."
 NO_VALUE = "No answer yet: this is None. If it came from a function: did you forget return?"
 
-_seen: dict[
-    str, bool | None
-] = {}  # exercise: was it solved, tried, or neither; lives in the kernel
+# Of each exercise: was it solved, tried, or neither. Lives in the kernel.
+_seen: dict[str, bool | None] = {}
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,7 @@ def _svg(fig: Figure, attributes: str, box: Bbox | None = None) -> str:
     # powers matplotlib names no second choice: where there is no DejaVu they came out in Times.
     svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
     svg = re.sub(r"; font-family: 'DejaVu Sans'[^;\"]*", "", svg)
+    svg = re.sub(r"\s*\n\s*", " ", svg)  # each point of a curve stands in a line of its own
     attributes += " font-family=\"'DejaVu Sans', Verdana, sans-serif\""
     return svg.replace("<svg", f'<svg fill="currentColor" {attributes}', 1)
 

@@ -142,7 +142,7 @@ def shades(
     [0.0, 0.6]
     """
     _checks.tensor("matrix", matrix)
-    _checks.has_values(("matrix", matrix))
+    _checks.has_values("matrix", matrix)
     values = _real("matrix", matrix)
     if not values.isfinite().all():
         raise ValueError(f"matrix must be finite, got {values[~values.isfinite()][0].item()}")
@@ -169,7 +169,7 @@ def _table(item: object) -> tuple[str, torch.Tensor, torch.Tensor | None]:
             matrix = torch.from_numpy(array.copy())
         case (str(title), torch.Tensor() as matrix, *rest) if len(rest) < 2:
             _checks.tensor("items", matrix)
-            _checks.has_values(("items", matrix))
+            _checks.has_values("items", matrix)
         case _:
             raise TypeError(
                 "items must be signs, (title, matrix) and (title, matrix, owners), the matrix a "

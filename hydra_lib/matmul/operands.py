@@ -93,12 +93,7 @@ def check_out(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
     >>> check_out(torch.empty(2, 5), torch.ones(2, 3), torch.ones(3, 5))
     """
     _checks.tensor("out", out)
-    if out.dtype != a.dtype:
-        raise TypeError(f"out must be {a.dtype} like a, got {out.dtype}")
-    shape = product_shape(a, b)
-    if tuple(out.shape) != shape or out.device != a.device:
-        got = f"{tuple(out.shape)} on {out.device}"
-        raise ValueError(f"out must have shape {shape} on {a.device}, got {got}")
+    _checks.like("out", out, "a", a, product_shape(a, b))
     if _repeats(out) or _meet(out, a) or _meet(out, b):
         raise ValueError("out must not overlap a, b or itself, got memory that does")
 

@@ -47,8 +47,7 @@ def check_group() -> None:
 
 def check_mesh(mesh: Any, device: torch.device) -> None:
     """Refuse what is no row of ranks, of the kind of ``device``, with this one among them."""
-    if not isinstance(mesh, DeviceMesh):
-        raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
+    _checks.instance("mesh", mesh, DeviceMesh)
     check_group()
     if mesh.ndim != 1:
         shape = " × ".join(map(str, mesh.mesh.shape))

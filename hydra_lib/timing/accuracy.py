@@ -107,7 +107,7 @@ def relative_error(result: object, exact: object) -> float:
             dtype = np.asarray(value).dtype
             raise TypeError(f"{name} must hold numbers that torch has, got {dtype}") from None
         _checks.tensor(name, value)
-        _checks.has_values((name, value))
+        _checks.has_values(name, value)
     result, exact = as_tensor(result).detach(), as_tensor(exact).detach()
     if to_float64(exact).dtype != exact.dtype:
         raise TypeError(f"exact must be float64, complex128 or integers, got {exact.dtype}")

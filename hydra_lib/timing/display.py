@@ -26,7 +26,7 @@ def quantity(unit: str, *values: float) -> list[str]:
 def percent(share: float) -> str:
     """A relative half-width.
 
-    >>> percent(0.00712)
-    '± 0.71 %'
+    >>> percent(0.00712), percent(1.23)
+    ('± 0.71 %', '± 120 %')
     """
-    return f"± {100 * share:.2g} %"
+    return f"± {float(f'{100 * share:.2g}'):g} %"

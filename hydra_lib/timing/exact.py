@@ -109,7 +109,7 @@ def row_error(
     """
     for name, x in (("result", result), ("exact", exact)):
         _checks.floating(name, x)
-    _checks.has_values(("result", result), ("exact", exact))
+        _checks.has_values(name, x)
     if result.shape != exact.shape or not exact.ndim or not exact.numel():
         got = f"{tuple(result.shape)} and {tuple(exact.shape)}"
         raise ValueError(f"result and exact must have one shape (…, d), no axis 0, got {got}")
@@ -124,7 +124,7 @@ def check_heads(**tensors: torch.Tensor) -> None:
     """Refuse tensors that are not of one shape (B, h, T, d_k), floating dtype and device."""
     for name, x in tensors.items():
         _checks.floating(name, x)
-    _checks.has_values(*tensors.items())
+        _checks.has_values(name, x)
     about = [(tuple(x.shape), x.dtype, str(x.device)) for x in tensors.values()]
     shape = about[0][0]
     if len(set(about)) > 1 or len(shape) != 4 or 0 in shape:

@@ -32,7 +32,7 @@ def row(
         "group": group,
         "kernel": kernel,
         **sizes,
-        "dtype": timing.dtype.partition(",")[0],
+        "dtype": timing.dtype,
         "pass": "forward+backward" if backward else "forward",
         **{n: getattr(timing, n) for n in ("p20", "p50", "p80", "samples", "flops", "bytes")},
         **dict.fromkeys(("reference", "ratio", "ratio_p20", "ratio_p80")),

@@ -168,7 +168,7 @@ def check_documents(documents: Any) -> None:
         check(f"documents.{name}", x)
         if name != "entropy" and x.dtype != torch.int64:
             raise TypeError(f"documents.{name} must be int64, got {x.dtype}")
-        _checks.has_values((f"documents.{name}", x))
+        _checks.has_values(f"documents.{name}", x)
     n, T = documents.job.shape if documents.job.ndim == 2 else (0, 0)
     shapes = {name: tuple(x.shape) for name, x in documents._asdict().items()}
     expected = {"ids": (n, T + 1), "entropy": (n, T), "job": (n, T), "target": (n, T)}

@@ -125,7 +125,7 @@ def check_ids(name: str, ids: Any, symbols: int) -> None:
         raise ValueError(
             f"{name} must be (B, T) with no axis of length 0, got shape {tuple(ids.shape)}"
         )
-    _checks.has_values((name, ids))
+    _checks.has_values(name, ids)
     if ids.min() < 0 or ids.max() >= symbols:
         got = f"{ids.min()} to {ids.max()}"
         raise ValueError(f"{name} must lie between 0 and {symbols - 1}, got {got}")
@@ -189,7 +189,7 @@ def train(
     seed = _checks.integer("seed", seed, least=None)
     model._check(inputs, name="inputs")
     _checks.integers("targets", targets)
-    _checks.has_values(("targets", targets))
+    _checks.has_values("targets", targets)
     model._check_place("targets", targets)
     if not any(p.requires_grad for p in model.parameters()):
         raise ValueError("model must have a parameter that requires a gradient, got none")

@@ -37,7 +37,7 @@ def role_targets(documents: Corpus) -> dict[str, Bool[torch.Tensor, "n T T"]]:
     ids, job, target = documents.ids[:, :-1], documents.job, documents.target
     length = ids.shape[1]
     word = ids >= FIRST_WORD
-    here = torch.arange(length)
+    here = torch.arange(length, device=ids.device)
     before = here[:, None] - 1 == here  # (T, T): j = i − 1
     answer = F.one_hot(target.clamp(min=0), length).bool()  # (n, T, T)
     asks = {name: (job == JOBS.index(name))[..., None] for name in JOBS}
