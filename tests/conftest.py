@@ -222,10 +222,11 @@ def gpu_page(gpu_chromium, address_of):
 
 def showing_widgets(open_page, address_of):
     """``widget_page(*widgets)`` opens a page that holds just these, as the book would show them."""
-    from ipywidgets.embed import embed_data
+    from ipywidgets.embed import dependency_state, embed_data
 
     def load(*widgets, fragment="", **options):
-        data = embed_data(views=widgets, drop_defaults=False)
+        state = dependency_state(widgets, drop_defaults=False)  # else of all that were ever made
+        data = embed_data(views=widgets, state=state, drop_defaults=False)
         text = "<!doctype html><meta charset=utf-8><title>widgets</title>"
         text += "<meta name=viewport content='width=device-width'><link rel=icon href='data:,'>"
         text += f"<style>{widgets[0]._css}</style><script>{HOST.read_text('utf-8')}</script>"

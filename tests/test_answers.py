@@ -370,12 +370,3 @@ def test_without_scripts_nothing_is_locked(chromium, site):
     expect(page.locator("#ex-mean").get_by_role("button", name="Check")).to_be_disabled()
     expect(solution_of(page.locator("#ex-mean")).locator("div.cell").first).to_be_visible()
     context.close()
-
-
-@pytest.mark.browser
-def test_only_solutions_of_questions_in_the_page_wait_for_an_answer(open_page, site):
-    for page in CHAPTERS:
-        opened = open_page(site["http"] + page)
-        waiting = opened.locator(".solution[inert]").count()
-        assert waiting == opened.locator(".exercise form.answer").count()
-        assert waiting < opened.locator(".solution").count()

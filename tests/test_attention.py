@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 
@@ -229,7 +229,6 @@ matrices = st.lists(vectors, min_size=1, max_size=6)
 
 
 @both
-@settings(deadline=None)
 @given(matrices, matrices, vectors)
 def test_what_does_not_change_the_output(attend, queries, keys, shift):
     q, k, c = (torch.tensor(x, dtype=torch.float64) for x in (queries, keys, shift))

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_lib.heads import (
@@ -111,7 +111,6 @@ def test_numpy_integers_are_integers():
         )
 
 
-@settings(deadline=None)
 @given(st.integers(1, 2000), st.integers(1, 200))
 def test_a_width_that_does_not_divide_never_passes(d_model, n_heads):
     if d_model % n_heads == 0:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import sympy
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_lib.matmul.bilinear import BilinearAlgorithm, compose
@@ -255,7 +255,6 @@ def test_compose_orders_the_blocks():
     assert (both.multiply(a, b) == a @ b).all()
 
 
-@settings(deadline=None)
 @given(st.tuples(*[st.integers(1, 4)] * 3))
 def test_naive_of_any_shape(shape):
     m, k, n = shape

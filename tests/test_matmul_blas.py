@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_lib.matmul import blas
@@ -69,7 +69,6 @@ def test_by_hand(library):
 
 
 @here
-@settings(deadline=None)
 @given(
     st.permutations(PRIMES).map(lambda sides: sides[:3]),
     st.tuples(*[st.sampled_from(["rows", "columns", "wide rows", "wide columns", "steps"])] * 3),

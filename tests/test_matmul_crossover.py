@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_lib.matmul import blas, crossover
@@ -105,7 +105,6 @@ def test_threads_raise_the_crossover(measured, monkeypatch):
     assert sides == [0, 1, 2]
 
 
-@settings(deadline=None)
 @given(st.tuples(*[st.integers(0, 5000)] * 3))
 def test_more_work_is_never_halved_less(shape):
     m, k, n = shape

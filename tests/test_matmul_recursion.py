@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_lib.matmul.recursion import strassen
@@ -53,7 +53,6 @@ def test_by_hand():
     assert strassen(a, b, leaf=1).tolist() == [[19, 22], [43, 50]]
 
 
-@settings(deadline=None)
 @given(st.tuples(*[st.integers(0, 20)] * 3), st.integers(1, 5), st.integers(0, 99))
 def test_integers_exactly(shape, leaf, seed):
     m, k, n = shape

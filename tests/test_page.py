@@ -43,6 +43,13 @@ def chapter(request, chromium, site):
         yield open_page(site["http"] + page, width=width)
 
 
+@pytest.fixture
+def narrow(chapter):
+    """For what no width changes, or what only a phone can break."""
+    if chapter.viewport_size["width"] > 360:
+        pytest.skip("asked on a phone")
+
+
 def test_a_file_is_sent_once():
     sent = {}
     assert pages.once(SEAM.join(["a", "b"]), sent) == ["a", "b"]
@@ -151,7 +158,7 @@ SMALL = """() => [...document.querySelectorAll(".themed")]
 
 
 @pytest.mark.browser
-def test_letters_of_a_figure_can_be_read_on_a_phone(chapter):
+def test_letters_of_a_figure_can_be_read_on_a_phone(chapter, narrow):
     """In what scrolls they may be smaller: there all of it is seen at once by whoever has room."""
     chapter.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     assert chapter.evaluate(SMALL) == []
@@ -177,7 +184,7 @@ PARTED = """() => {
 
 
 @pytest.mark.browser
-def test_no_line_begins_with_the_comma_after_a_formula(chapter):
+def test_no_line_begins_with_the_comma_after_a_formula(chapter, narrow):
     assert chapter.evaluate(PARTED) == []
 
 
@@ -185,7 +192,7 @@ SHOWN = "all => all.filter((one) => one.checkVisibility({visibilityProperty: tru
 
 
 @pytest.mark.browser
-def test_a_screen_reader_meets_each_formula_that_is_shown(chapter):
+def test_a_screen_reader_meets_each_formula_that_is_shown(chapter, narrow):
     """A rule of style can take what is unseen from the tree it reads, and leave the elements."""
     shown = chapter.locator("mjx-container").evaluate_all(SHOWN)
     session = chapter.context.new_cdp_session(chapter)

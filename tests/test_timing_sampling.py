@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_lib.timing import sampling as module
@@ -193,7 +193,6 @@ def test_spread_covers_the_median(n):
     assert coverage(low + 2) < 0.95  # at most one rank wider than it must be
 
 
-@settings(deadline=None)  # a busy machine is not a failure
 @given(st.lists(st.floats(1e-6, 1e3), min_size=5, max_size=60), st.randoms())
 def test_quantiles_are_ordered_and_do_not_depend_on_the_order(values, random):
     p20, p50, p80, width = quantiles(np.array(values))

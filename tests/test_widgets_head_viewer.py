@@ -1,6 +1,7 @@
 """The head viewer: its language and model against the library, every control, links."""
 
 import base64
+import functools
 import json
 import random
 import re
@@ -16,7 +17,7 @@ from hydra_lib.toy.ablation import ablate
 from hydra_lib.toy.language import JOBS, SYMBOLS, Reader, corpus, encode
 from hydra_lib.toy.model import ToyModel, stored
 from hydra_lib.toy.roles import role_scores, role_targets
-from hydra_lib.widgets import HeadViewerWidget
+from hydra_lib.widgets import HeadViewerWidget, head_viewer
 from hydra_lib.widgets.head_viewer import check_document
 from tests.conftest import expect_refused, follow, in_javascript
 
@@ -91,8 +92,8 @@ def test_bad_settings(setting, error, message):
         HeadViewerWidget(**setting)
 
 
-@pytest.mark.slow
-def test_a_model_of_many_heads_has_a_guess_for_each():
+def test_a_model_of_many_heads_has_a_guess_for_each(monkeypatch):
+    monkeypatch.setattr(head_viewer, "_held_out", lambda: corpus(2, 47, seed=0))
     assert HeadViewerWidget(small(layers=26)).guesses == ["told"] * 104
 
 
@@ -336,6 +337,7 @@ def rules_after(text):
     return reader
 
 
+@functools.cache
 def look_ups(text, t):
     """What symbol t asks for, and where that stands."""
     reader = rules_after(text[: t + 1])
@@ -363,6 +365,14 @@ def chance(text, symbol):
 def predictions(model, text, edit=None):
     with torch.no_grad():
         return model(encode(text)[None], edit)[0].softmax(-1)
+
+
+@functools.cache
+def found(model, text, off):
+    """All weights and what the model expects, without the head that is off and with all."""
+    edit, whole = ablate(*divmod(off, HEADS)) if off >= 0 else None, predictions(model, text)
+    now = predictions(model, text, edit) if edit else whole
+    return every_weight(model, text, edit), now, whole
 
 
 def told(text, layer, head, t, weights, now, whole, off):
@@ -447,11 +457,8 @@ def expect_view(page, library, text, layer, head, position, off=-1, name="head_v
     """Everything on the page is what the library says about this setting."""
     model, scores = library
     view = page.locator(f"[data-ready={name}]")
-    edit = ablate(*divmod(off, HEADS)) if off >= 0 else None
-    all_weights = every_weight(model, text, edit)
-    weights = all_weights[layer][head]
-    whole = predictions(model, text)
-    now = predictions(model, text, edit) if edit else whole
+    all_weights, now, whole = found(model, text, off)
+    weights, edit = all_weights[layer][head], off >= 0
     lines = told(text, layer, head, position, all_weights, now, whole if edit else None, off)
     expect(view.locator(".hydra-told > span")).to_have_text(lines)
     expect(view.locator(".hydra-tallied")).to_have_text(tallied(text, now, whole, off))
