@@ -166,6 +166,6 @@ def test_refused():
 def test_an_older_torch_is_told_which_it_must_be(monkeypatch):
     monkeypatch.delitem(sys.modules, "hydra_lib.parallel.heads")
     monkeypatch.setitem(sys.modules, "torch.distributed.tensor", None)
-    said = r"^shard_heads needs torch 2\.5 or later with distributed, got "
+    said = r"^shard_heads needs a torch with torch\.distributed, got "
     with pytest.raises(ImportError, match=said):
         parallel.__getattr__("shard_heads")

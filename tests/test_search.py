@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from sections import plain
 
+from tests.conftest import opening
+
 SITE = Path(__file__).parents[1] / "_build" / "html"
 
 
@@ -32,12 +34,16 @@ def sections():
     return json.loads(text.removeprefix("const SECTIONS = ").removesuffix(";\n"))
 
 
-@pytest.fixture
-def search(open_page, site):
+@pytest.fixture(scope="module")
+def search(chromium, site):
     """What is found first for a question: addresses in the site."""
-    page = open_page(site["http"] + "search.html?q=softmax")
-    page.wait_for_selector("#search-results p.search-summary:has-text('found')")
+    with opening(chromium) as open_page:
+        page = open_page(site["http"] + "search.html?q=softmax")
+        page.wait_for_selector("#search-results p.search-summary:has-text('found')")
+        yield asking(page)
 
+
+def asking(page):
     def first(asked, number=3):
         return page.evaluate(
             """([asked, number]) => {

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from hydra_lib import heads
 from hydra_lib.multihead import MultiHeadAttention
 from hydra_lib.widgets import HeadSplitterWidget
-from tests.conftest import expect_refused, follow, in_javascript
+from tests.conftest import drag, expect_refused, follow, in_javascript
 
 browser = pytest.mark.browser
 
@@ -137,12 +137,7 @@ def test_sliders_by_keyboard_and_pointer(widget_page):
     page.keyboard.press("End")
     expect_config(page, 2048, 1)
     for name, share, numbers_after in (("n_heads", 1, (2048, 64)), ("d_model", 0, (8, 64))):
-        box = page.get_by_role("slider", name=name).bounding_box()
-        middle = box["y"] + box["height"] / 2
-        page.mouse.move(box["x"] + box["width"] / 2, middle)
-        page.mouse.down()
-        page.mouse.move(box["x"] + share * box["width"], middle, steps=4)
-        page.mouse.up()
+        drag(page, name, share)
         expect_config(page, *numbers_after)
 
 

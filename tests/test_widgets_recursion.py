@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from hydra_lib.matmul.counting import Tally, counted, triple_loop
 from hydra_lib.matmul.schemes import LADERMAN, STRASSEN, naive
 from hydra_lib.widgets import RecursionWidget, StrassenWidget
-from tests.conftest import drawn, expect_refused, follow, in_javascript, middle, pull, swipe
+from tests.conftest import drag, drawn, expect_refused, follow, in_javascript, middle, pull, swipe
 from tests.test_widgets_strassen import ALGORITHMS, AUTHORS, RAISED, invent, sent
 
 browser = pytest.mark.browser
@@ -193,12 +193,7 @@ def test_sliders_by_mouse_and_the_link_they_make(widget_page):
         ("Depth L", 0.5, (6, 0)),
         ("An addition costs", 0.5, (6, 2)),
     ):
-        box = page.get_by_role("slider", name=label).bounding_box()
-        middle = box["y"] + box["height"] / 2
-        page.mouse.move(box["x"] + box["width"] / 3, middle)
-        page.mouse.down()
-        page.mouse.move(box["x"] + share * box["width"], middle, steps=4)
-        page.mouse.up()
+        drag(page, label, share)
         expect_depth(page, "winograd", *setting)
     page.get_by_role("radio", name="Strassen 1969").click()
     expect_depth(page, "strassen", 6, 2)

@@ -13,7 +13,16 @@ from playwright.sync_api import expect
 
 from hydra_lib import boltzmann, scaling
 from hydra_lib.widgets import ScalingWidget
-from tests.conftest import drawn, expect_refused, follow, in_javascript, stir, table_of, uniforms
+from tests.conftest import (
+    drag,
+    drawn,
+    expect_refused,
+    follow,
+    in_javascript,
+    stir,
+    table_of,
+    uniforms,
+)
 
 browser = pytest.mark.browser
 SCORES = "m.sampler(c.rows, c.keys, c.seed).scores(c.d, c.mu_q, c.mu_k, c.sigma)"
@@ -279,22 +288,13 @@ def test_controls_by_keyboard(widget_page):
 @browser
 def test_controls_by_pointer(widget_page):
     page = widget_page(ScalingWidget(d_k=16))
-
-    def drag(label, share):
-        box = page.get_by_label(label).bounding_box()
-        middle = box["y"] + box["height"] / 2
-        page.mouse.move(box["x"] + box["width"] / 2, middle)
-        page.mouse.down()
-        page.mouse.move(box["x"] + share * box["width"], middle, steps=4)
-        page.mouse.up()
-
-    drag("Width dₖ", 0)
+    drag(page, "Width dₖ", 0)
     expect_setting(page, d=1)
-    drag("Width dₖ", 1)
+    drag(page, "Width dₖ", 1)
     expect_setting(page, d=512)
-    drag("Std deviation σ", 1)
+    drag(page, "Std deviation σ", 1)
     expect_setting(page, d=512, sigma=3)
-    drag("Mean μq", 1)
+    drag(page, "Mean μq", 1)
     expect_setting(page, d=512, sigma=3, mu_q=3)
     page.get_by_role("button", name="draw again").click()
     expect_setting(page, d=512, sigma=3, mu_q=3, seed=1)

@@ -9,7 +9,7 @@ import traitlets
 from playwright.sync_api import expect
 
 from hydra_lib.widgets import StrideWidget
-from tests.conftest import drawn, expect_refused, follow, in_javascript
+from tests.conftest import drag, drawn, expect_refused, follow, in_javascript
 
 browser = pytest.mark.browser
 
@@ -227,12 +227,7 @@ def test_controls_by_pointer(widget_page):
         ("Position t", 0, (1, 0, 2)),
         ("Head i", 0, (0, 0, 2)),
     ):
-        box = page.get_by_label(label).bounding_box()
-        middle = box["y"] + box["height"] / 2
-        page.mouse.move(box["x"] + box["width"] / 2, middle)
-        page.mouse.down()
-        page.mouse.move(box["x"] + share * box["width"], middle, steps=4)
-        page.mouse.up()
+        drag(page, label, share)
         expect_element(page, *index, wrong=True, **sizes)
     page.wait_for_url("**#stride.component=2&stride.position=0&stride.wrong=true")
     page.reload()  # the setting stands in the URL

@@ -226,15 +226,16 @@ def expect_explained(page, steps, name, i, j, root="√2", mask=MASK):
     expect(page.locator(".hydra-summary")).to_have_text(
         f"{NAMES.get(name, name)} (row {i + 1}, column {j + 1}) {sentence}"
     )
-    marked = set()
-    for table in steps:
-        flags = (
-            table_of(page, table)
-            .locator("tbody td")
-            .evaluate_all("cells => cells.map(c => c.classList.contains('hydra-source'))")
-        )
-        columns = len(steps[table][0])
-        marked |= {(table, n // columns, n % columns) for n, flag in enumerate(flags) if flag}
+    flags = page.locator("table").evaluate_all(
+        """tables => tables.map((table) => [...table.querySelectorAll("tbody td")]
+            .map((cell) => cell.classList.contains("hydra-source")))"""
+    )
+    marked = {
+        (table, *divmod(n, len(rows[0])))
+        for (table, rows), cells in zip(steps.items(), flags, strict=True)
+        for n, flag in enumerate(cells)
+        if flag
+    }
     assert marked == made
     current = page.locator("button[aria-current=true]")
     expect(current).to_have_count(1)
