@@ -1,14 +1,13 @@
 """Attention for all heads in one kernel: the wrapper, and the gradient it hands to autograd."""
 
 import torch
-import triton
 from jaxtyping import Float, Integer
 
 from hydra_lib import _checks
 from hydra_lib.attention import check_causal
 from hydra_lib.kernels._launch import check
 from hydra_lib.kernels.attention_backward import launch_backward
-from hydra_lib.kernels.attention_forward import launch_forward
+from hydra_lib.kernels.attention_forward import launch_forward, programs
 
 __all__ = ["flash_attention", "launch_grid"]
 
@@ -104,7 +103,8 @@ def launch_grid(
 
     ``B·h`` with a program for each (batch, head); ``B·h·⌈Tq / block⌉`` with a program for each tile
     of ``block`` queries. (:func:`flash_attention` chooses its tiles by measuring, of 64 or 128
-    queries; of 16 in float32.) An H200 has 132 multiprocessors to keep busy.
+    queries; of 16 for what no matrix instruction multiplies: float32 unless TF32 is allowed, and
+    anything before Ampere.) An H200 has 132 multiprocessors to keep busy.
 
     Raises ValueError for sizes that are no positive integers, TypeError for a ``split_queries``
     that is neither True nor False.
@@ -115,7 +115,7 @@ def launch_grid(
     batch, heads = _checks.integer("batch", batch), _checks.integer("heads", heads)
     queries, block = _checks.integer("queries", queries), _checks.integer("block", block)
     split_queries = _checks.flag("split_queries", split_queries)
-    return batch * heads * (triton.cdiv(queries, block) if split_queries else 1)
+    return programs(batch, heads, queries, split_queries, block)
 
 
 def _check_shapes(q: tuple, k: tuple, v: tuple, causal: bool) -> None:

@@ -18,7 +18,7 @@ from hydra_lib.kernels.tiles import (
     units,
 )
 
-__all__ = ["forward_shared", "launch_forward", "tuned_forward"]
+__all__ = ["forward_shared", "launch_forward", "programs", "tuned_forward"]
 
 
 @no_type_check
@@ -153,6 +153,11 @@ tuned_forward = tuned(
 )
 
 
+def programs(batch: int, heads: int, queries: int, split_queries: bool, block: int) -> int:
+    """Of one launch: one for each tile of ``block`` queries, or for all of a head."""
+    return batch * heads * (triton.cdiv(queries, block) if split_queries else 1)
+
+
 def launch_forward(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -171,9 +176,7 @@ def launch_forward(
     lse = torch.empty(B, h, Tq, dtype=torch.float32, device=q.device)
     unit, strides = units(q, k, v, out)
     with on(q.device):
-        tuned_forward[
-            lambda tile: (B * h * (triton.cdiv(Tq, tile["BLOCK_M"]) if split_queries else 1),)
-        ](
+        tuned_forward[lambda tile: (programs(B, h, Tq, split_queries, tile["BLOCK_M"]),)](
             *(q, k, v, out, lse, lengths),
             *strides,
             *(h, Tq, k.shape[-2]),

@@ -11,8 +11,8 @@ def strassen(a: Matrix, b: Matrix, leaf: int = 64) -> Matrix:
 
     ``C = A B`` in quarters is ``M₁ … M₇`` and their sums below; each product is taken the same
     way, until a side is at most ``leaf`` and the product goes to ``@``. Two numpy arrays or two
-    torch tensors of one integer, floating or complex dtype, any sizes; dtype, device and kind of
-    the result are those of ``a @ b``, and torch can differentiate it.
+    torch tensors of one dtype of numbers (numpy's objects, too), any sizes; dtype, device and kind
+    of the result are those of ``a @ b``, and torch can differentiate it.
 
     An odd side is peeled: the even part recurses on views, and the last row, the last column and
     the last terms of the sums are products with one vector. Padding would instead copy both

@@ -5,7 +5,7 @@
 :mod:`hydra_lib.parallel.partials` merges the partial softmaxes. ``run`` starts the ranks,
 :mod:`hydra_lib.parallel.costs` says what they cost before there are any.
 
-Needs torch 2.5 or later, and says so. It stands on top of the library: nothing imports it.
+Needs a torch with ``torch.distributed``. It stands on top of the library: nothing imports it.
 """
 
 from importlib import import_module
@@ -46,4 +46,4 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     except ImportError as error:
         got = f"got {torch.__version__} ({error})"
-        raise ImportError(f"{name} needs torch 2.5 or later with distributed, {got}") from error
+        raise ImportError(f"{name} needs a torch with torch.distributed, {got}") from error

@@ -45,7 +45,7 @@ def attend_causally(
 def exact_attention(q: Heads, k: Heads, v: Heads) -> Float64[torch.Tensor, "B h T d_k"]:
     """Causal attention in float64, one head at a time, and so a few (T, T) matrices in memory.
 
-    Raises as :func:`hydra_lib.timing.ladder.refusal`.
+    Raises as :func:`check_heads`.
 
     >>> exact_attention(*torch.ones(3, 1, 1, 2, 4)).dtype
     torch.float64
@@ -61,7 +61,7 @@ def exact_attention(q: Heads, k: Heads, v: Heads) -> Float64[torch.Tensor, "B h 
 def exact_gradients(q: Heads, k: Heads, v: Heads, gradient: Heads) -> tuple:
     """The output in float64, and the gradients of q, k and v for that ``gradient`` of it.
 
-    Raises as :func:`hydra_lib.timing.ladder.refusal`.
+    Raises as :func:`check_heads`.
 
     >>> len(exact_gradients(*torch.ones(4, 1, 1, 2, 4)))
     4
@@ -121,7 +121,11 @@ def row_error(
 
 
 def check_heads(**tensors: torch.Tensor) -> None:
-    """Refuse tensors that are not of one shape (B, h, T, d_k), floating dtype and device."""
+    """Refuse tensors that are not of one shape (B, h, T, d_k), floating dtype and device.
+
+    Raises TypeError for what is no floating tensor, ValueError for other shapes, an axis of length
+    0, several dtypes or devices, and meta tensors.
+    """
     for name, x in tensors.items():
         _checks.floating(name, x)
         _checks.has_values(name, x)
