@@ -12,6 +12,7 @@ from pathlib import Path
 from docutils import nodes
 from docutils.utils.math import tex2unichar
 from sphinx import addnodes
+from sphinx.environment.collectors import EnvironmentCollector
 
 TABLES = ("mathalpha", "mathbin", "mathclose", "mathop", "mathopen", "mathord", "mathrel")
 SIGNS = {name: sign for table in TABLES for name, sign in getattr(tex2unichar, table).items()}
@@ -89,24 +90,47 @@ def indexed(node: nodes.Element) -> Iterator[str]:
             yield from (entry[1] for entry in child["entries"])
 
 
-def entries(env, docname: str) -> Iterator[list]:
-    """[page, id, title, words, text, is it beside the point] of each section and each term."""
-    numbers, doctree = env.toc_secnumbers.get(docname, {}), env.get_doctree(docname)
-    library = docname.startswith("book/library/")  # whose index entries are Python's names
+class Sections(EnvironmentCollector):
+    """Keeps, with what Sphinx keeps of a page, what each of its sections and terms says."""
+
+    def clear_doc(self, app, env, docname):
+        self.of(env).pop(docname, None)
+
+    def merge_other(self, app, env, docnames, other):
+        self.of(env).update(
+            (name, said) for name, said in self.of(other).items() if name in docnames
+        )
+
+    def process_doc(self, app, doctree):
+        self.of(app.env)[app.env.docname] = list(heard(doctree))
+
+    @staticmethod
+    def of(env) -> dict[str, list[tuple]]:
+        if not hasattr(env, "said_in_sections"):
+            env.said_in_sections = {}
+        return env.said_in_sections
+
+
+def heard(doctree: nodes.document) -> Iterator[tuple]:
+    """(id, its title, the words of its index, its text) of each section, then of each term."""
     for section in filter(titled, doctree.findall(nodes.section)):
-        top = section.parent is doctree
-        name = "" if top else section["ids"][0]
-        number = ".".join(map(str, numbers.get(f"#{name}" if name else "", ())))
-        title = text_of(section[0])
-        beside = bool(ASIDE.search(docname)) or title in ("Sources", "Exercises")
-        place = "" if top or number else f"{env.titles[docname].astext()} › "
-        title = f"{number}. {title}" if number else place + title
-        words = "" if library else ", ".join(indexed(section))
-        yield [docname, name, title, words, text_of(section), beside]
+        name = "" if section.parent is doctree else section["ids"][0]
+        yield name, text_of(section[0]), ", ".join(indexed(section)), text_of(section)
     for glossary in doctree.findall(addnodes.glossary):
         for item in glossary.findall(nodes.definition_list_item):
-            title = f"{env.titles[docname].astext()} › {text_of(item[0])}"
-            yield [docname, item[0]["ids"][0], title, "", text_of(item[-1]), False]
+            yield item[0]["ids"][0], text_of(item[0]), "", text_of(item[-1])
+
+
+def entries(env, docname: str) -> Iterator[list]:
+    """[page, id, title, words, text, is it beside the point] of each section and each term."""
+    numbers = env.toc_secnumbers.get(docname, {})
+    library = docname.startswith("book/library/")  # whose index entries are Python's names
+    for name, title, words, text in Sections.of(env)[docname]:
+        number = ".".join(map(str, numbers.get(f"#{name}" if name else "", ())))
+        beside = bool(ASIDE.search(docname)) or title in ("Sources", "Exercises")
+        place = f"{env.titles[docname].astext()} › " if name and not number else ""
+        title = f"{number}. {title}" if number else place + title
+        yield [docname, name, title, "" if library else words, text, beside]
 
 
 def write(app, error):
@@ -118,5 +142,6 @@ def write(app, error):
 
 
 def setup(app):
+    app.add_env_collector(Sections)
     app.connect("build-finished", write)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

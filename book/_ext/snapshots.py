@@ -4,12 +4,17 @@ A still is a widget's elements as they first stand; a card is the picture that o
 beside a link to the page. The still keeps the widget's room until the widget runs, and is what
 there is without JavaScript. It has the widget's own elements and style, so it is as high at every
 width and as dark. Where a page has boxes that lead to others, as the front page has, each shows
-the card of its page, small. Without a Chromium the pages are as they were, and a widget makes its
-own room when it starts.
+the card of its page, small. What was drawn is kept beside the pages, and drawn again when its page
+has changed. Without a Chromium the pages are as they were, and a widget makes its own room when it
+starts.
 """
 
+import hashlib
 import io
+import json
 import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import chromium
@@ -44,38 +49,64 @@ def add_stills(pages: list[Path], out: Path, base: str) -> None:
     if chromium.find() is None or not live:
         log.info("no Chromium, so no stills of the widgets" if live else "no widgets")
         return
+    kept = {page: out.parent / ".stills" / digest(page) for page in live}
+    new = [page for page in live if not (kept[page] / "elements.json").exists()]
+    # Two at a time: each is a browser of its own.
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda some: draw(some, kept), (new[::2], new[1::2])))
+    for folder in set((out.parent / ".stills").iterdir()) - set(kept.values()):
+        shutil.rmtree(folder)
+    (out / "_images").mkdir(exist_ok=True)
+    for page, folder in kept.items():
+        for picture in ("card.png", "light.webp", "dark.webp"):
+            shutil.copy(folder / picture, out / "_images" / f"{page.stem}-{picture}")
+        page.write_text(with_stills(page, folder, base), "utf-8")
+    for page in pages:
+        text = page.read_text("utf-8")
+        if BOX.search(text):
+            page.write_text(BOX.sub(lambda box: box[0] + small_cards(box[2], out), text), "utf-8")
+
+
+def digest(page: Path) -> str:
+    """Of what a page's stills depend on: the page, with the digests of its files, and this code."""
+    parts = page.read_bytes(), Path(__file__).read_bytes(), chromium.find().encode()
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+def draw(pages: list[Path], folders: dict[Path, Path]) -> None:
+    """Each page's widgets into its folder, and its card in three sizes and colours."""
     with sync_playwright() as playwright:
         browser = chromium.launch(playwright, "--disable-gpu")
-        for path in live:
+        for path in pages:
             log.info("drawing the widgets of %s", path.name)
             page = browser.new_page(reduced_motion="reduce")
             page.goto(path.resolve().as_uri())
-            text = path.read_text("utf-8")
-            count = len(VIEW.findall(text))
+            count = len(VIEW.findall(path.read_text("utf-8")))
             # By a selector: to ask a function twice is to evaluate text, which the page forbids.
             page.locator("[data-ready]").nth(count - 1).wait_for(state="attached")
             page.evaluate(FRAME)
-            drawn = page.evaluate(ELEMENTS)
-            for view, (classes, elements) in zip(VIEW.findall(text), drawn, strict=True):
-                # The widget's own classes, or rules for this widget alone miss its still.
-                still = f'{view}\n<div class="{classes} still" inert>{elements}</div>{NOTE}'
-                text = text.replace(view, still, 1)
-            (out / "_images").mkdir(exist_ok=True)
-            card = f"_images/{path.stem}-card.png"
-            (out / card).write_bytes(take_card(page))
-            make_small(page, out / f"_images/{path.stem}")
-            image = (
-                f'<meta property="og:image" content="{base}{card}" />\n    '
-                '<meta property="twitter:card" content="summary_large_image" />'
-            )
-            text = text.replace("<title>", f"{image}\n    <title>", 1)
-            path.write_text(text, "utf-8")
+            elements = page.evaluate(ELEMENTS)
+            folder = folders[path]
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "card.png").write_bytes(take_card(page))
+            make_small(page, folder)
+            (folder / "elements.json").write_text(json.dumps(elements), "utf-8")  # the last of all
             page.close()
         browser.close()
-    for path in pages:
-        text = path.read_text("utf-8")
-        if BOX.search(text):
-            path.write_text(BOX.sub(lambda box: box[0] + small_cards(box[2], out), text), "utf-8")
+
+
+def with_stills(page: Path, folder: Path, base: str) -> str:
+    text = page.read_text("utf-8")
+    elements = json.loads((folder / "elements.json").read_text("utf-8"))
+    for view, (classes, inside) in zip(VIEW.findall(text), elements, strict=True):
+        # The widget's own classes, or rules for this widget alone miss its still.
+        still = f'{view}\n<div class="{classes} still" inert>{inside}</div>{NOTE}'
+        text = text.replace(view, still, 1)
+    image = (
+        f'<meta property="og:image" content="{base}_images/{page.stem}-card.png" />\n    '
+        '<meta property="twitter:card" content="summary_large_image" />'
+    )
+    return text.replace("<title>", f"{image}\n    <title>", 1)
 
 
 def take_card(page: Page) -> bytes:
@@ -91,12 +122,12 @@ def take_card(page: Page) -> bytes:
     return page.screenshot(clip=clip, full_page=top > 2 * height)
 
 
-def make_small(page: Page, stem: Path) -> None:
+def make_small(page: Page, folder: Path) -> None:
     """The card in the size of a box, in the light and in the dark."""
     for theme in ("light", "dark"):
         page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
         with Image.open(io.BytesIO(take_card(page))) as image:
-            image.resize(SMALL, Image.Resampling.LANCZOS).save(f"{stem}-{theme}.webp")
+            image.resize(SMALL, Image.Resampling.LANCZOS).save(folder / f"{theme}.webp")
 
 
 def small_cards(name: str, out: Path) -> str:

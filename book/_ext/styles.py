@@ -1,6 +1,7 @@
 """One stylesheet for all pages: the theme's and the extensions', less what no page of ours uses."""
 
 import base64
+import functools
 import html
 import io
 import logging
@@ -33,26 +34,45 @@ def words(pages: list[str], scripts: list[str]) -> set[str]:
     return found
 
 
-def purge(css, used: set[str]) -> str:
+def purge(css: str, used: set[str]) -> str:
     """The rules of ``css`` with a selector whose every class and id is used."""
-    sheet = tinycss2.parse_rule_list(css, skip_comments=True, skip_whitespace=True)
-    return "".join(kept(rule, used) for rule in sheet)
+    return "".join(kept(rule, used) for rule in parsed(css))
 
 
-def kept(rule, used: set[str]) -> str:
+@functools.cache  # a widget's sheet stands in many pages
+def parsed(css: str) -> list:
+    return [read(rule) for rule in rules(css)]
+
+
+def rules(css) -> list:
+    return tinycss2.parse_rule_list(css, skip_comments=True, skip_whitespace=True)
+
+
+def read(rule) -> str | tuple[str | dict[str, set[str]], str | list]:
+    """What stays as it is; or a rule's selectors, with the classes and ids of each, and its body;
+    or where the rules that it holds apply, and these."""
     if rule.type == "error":
         raise ValueError(f"a stylesheet cannot be read: {rule.message}")
     prelude = tinycss2.serialize(rule.prelude).strip()
-    if rule.type == "at-rule":
-        if rule.at_keyword in {"container", "media", "supports"}:
-            inner = purge(rule.content, used)
-            return f"@{rule.at_keyword} {prelude}{{{inner}}}" if inner else ""
-        if rule.at_keyword == "font-face" and "Awesome" in tinycss2.serialize(rule.content):
-            return ""  # `icons` writes them anew
-        return rule.serialize()
-    live = [one for one in selectors(prelude) if is_used(one, used)]
-    body = re.sub(r"\s+", " ", tinycss2.serialize(rule.content).strip())
-    return f"{','.join(live)}{{{body}}}" if live and body else ""
+    if rule.type == "qualified-rule":
+        body = re.sub(r"\s+", " ", tinycss2.serialize(rule.content).strip())
+        return {one: names(one) for one in selectors(prelude)}, body
+    if rule.at_keyword in {"container", "media", "supports"}:
+        return f"@{rule.at_keyword} {prelude}", [read(inner) for inner in rules(rule.content)]
+    if rule.at_keyword == "font-face" and "Awesome" in tinycss2.serialize(rule.content):
+        return ""  # `icons` writes them anew
+    return rule.serialize()
+
+
+def kept(rule, used: set[str]) -> str:
+    if isinstance(rule, str):
+        return rule
+    head, inside = rule
+    if isinstance(head, dict):
+        head = ",".join(one for one, needed in head.items() if needed <= used)
+    else:
+        inside = "".join(kept(one, used) for one in inside)
+    return f"{head}{{{inside}}}" if head and inside else ""
 
 
 def selectors(prelude: str) -> list[str]:
@@ -66,9 +86,9 @@ def selectors(prelude: str) -> list[str]:
     return [re.sub(r"\s+", " ", tinycss2.serialize(part).strip()) for part in parts]
 
 
-def is_used(selector: str, used: set[str]) -> bool:
-    names = NAME.findall(IGNORED.sub("", re.sub(r"\[[^\]]*\]", "", selector)))
-    return all(name.replace("\\", "") in used for name in names)
+def names(selector: str) -> set[str]:
+    found = NAME.findall(IGNORED.sub("", re.sub(r"\[[^\]]*\]", "", selector)))
+    return {name.replace("\\", "") for name in found}
 
 
 # Under Sphinx every step of the cutting would be told.
