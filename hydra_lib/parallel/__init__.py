@@ -26,7 +26,6 @@ _HOME = {
     "attention_over_ranks": "sequence",
     "backend": "ranks",
     "heads_over_ranks": "costs",
-    "identity": "partials",
     "keys_over_ranks": "costs",
     "merge": "partials",
     "mesh_of_ranks": "ranks",

@@ -14,7 +14,7 @@ from hydra_lib import _checks
 from hydra_lib._steps import shape_table
 from hydra_lib.attention import check_inputs, forbid, scores_of, widened
 
-__all__ = ["Partial", "attention_of", "identity", "merge", "partial_softmax"]
+__all__ = ["Partial", "attention_of", "merge", "partial_softmax"]
 
 
 class Partial(NamedTuple):
@@ -63,11 +63,12 @@ def merge(a: Partial, b: Partial) -> Partial:
 
     With ``m = max(m_a, m_b)``: ``l = e^(m_a − m) l_a + e^(m_b − m) l_b``, and ``o`` likewise.
 
-    Associative and commutative, with :func:`identity`: (e^m l, e^m o) is added, entry by entry, and
-    m only keeps it in range. m is exact; l and o are rounded as sums are. No exponent is positive,
-    so nothing overflows. Raises TypeError for what is no Partial, ValueError for two shapes, and
-    both for another dtype or device. Cost: 3 (d_v + 1) FLOPs and two exponentials a query. Source:
-    Milakov and Gimelshein (2018), section 3.1; Dao et al. (2022), section 3.1.
+    Associative and commutative, with the Partial of no keys as its identity: (e^m l, e^m o) is
+    added, entry by entry, and m only keeps it in range. m is exact; l and o are rounded as sums
+    are. No exponent is positive, so nothing overflows. Raises TypeError for what is no Partial,
+    ValueError for two shapes, and both for another dtype or device. Cost: 3 (d_v + 1) FLOPs and two
+    exponentials a query. Source: Milakov and Gimelshein (2018), section 3.1; Dao et al. (2022),
+    section 3.1.
 
     >>> one = Partial(torch.tensor([0.0]), torch.tensor([1.0]), torch.tensor([[3.0]]))
     >>> two = Partial(torch.tensor([0.0]), torch.tensor([2.0]), torch.tensor([[0.0]]))
@@ -81,18 +82,6 @@ def merge(a: Partial, b: Partial) -> Partial:
     m = torch.maximum(a.m, b.m)
     (l_a, o_a), (l_b, o_b) = measured_from(m, a), measured_from(m, b)
     return Partial(m, l_a + l_b, o_a + o_b)
-
-
-def identity(like: Partial) -> Partial:
-    """What is found among no keys, in the shape of another Partial: ``merge(x, identity(x)) = x``.
-
-    >>> x = Partial(torch.tensor([-5.0]), torch.tensor([1.5]), torch.tensor([[2.0, 3.0]]))
-    >>> all(map(torch.equal, merge(identity(x), x), x))
-    True
-    """
-    _check("like", like)
-    m, l, o = like
-    return Partial(torch.full_like(m, -torch.inf), torch.zeros_like(l), torch.zeros_like(o))
 
 
 def attention_of(part: Partial) -> Float[torch.Tensor, "*batch Tq d_v"]:
