@@ -51,15 +51,13 @@ class HeadConfig:
         """Width of one head, d_k = d_v."""
         return self.d_model // self.n_heads
 
-    def parameters(self, bias: bool = False) -> int:
+    def parameters(self) -> int:
         """Number of weights in W_q, W_k, W_v and W_o: ``4 d_model²``, whatever the heads.
-
-        ``bias`` adds ``4 d_model``. Raises TypeError when it is neither True nor False.
 
         >>> HeadConfig(768, 12).parameters()
         2359296
         """
-        return 4 * self.d_model * (self.d_model + _checks.flag("bias", bias))
+        return 4 * self.d_model**2
 
     def flops(self, queries: int, keys: int, batch: int = 1) -> dict[str, int]:
         """FLOPs of one forward pass, step by step; a multiplication and an addition are two.

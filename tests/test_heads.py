@@ -35,7 +35,7 @@ def test_a_configuration_is_frozen_and_compares_by_value():
 def test_parameters_by_hand():
     assert HeadConfig(768, 12).parameters() == 2_359_296
     assert 12 * HeadConfig(768, 12).parameters() == 28_311_552
-    assert HeadConfig(21, 3).parameters(bias=True) == 4 * (21 * 21 + 21)
+    assert HeadConfig(21, 3).parameters() == 4 * 21 * 21
     # The number of heads does not enter.
     assert len({HeadConfig(768, n).parameters() for n in (1, 2, 12, 768)}) == 1
 
@@ -231,11 +231,6 @@ def test_a_strided_input_can_be_split():
             "x must be (…, h, T, d_v), got shape (5, 7)",
         ),
         (lambda: HeadConfig(12.0, 3), ValueError, "d_model must be a positive integer, got 12.0"),
-        (
-            lambda: HeadConfig(12, 3).parameters(bias=2),
-            TypeError,
-            "bias must be True or False, got 2",
-        ),
         (
             lambda: HeadConfig(12, 3).flops(-1, 5),
             ValueError,

@@ -314,7 +314,7 @@ def test_parameters_are_the_four_projections():
     assert count == HeadConfig(768, 12).parameters() == 2_359_296
     assert 12 * count == 28_311_552
     with_bias = sum(p.numel() for p in make(bias=True).parameters())
-    assert with_bias == CONFIG.parameters(bias=True)
+    assert with_bias == CONFIG.parameters() + 4 * CONFIG.d_model
 
 
 def test_flops_against_a_count_of_what_runs():
