@@ -131,24 +131,18 @@ class BilinearAlgorithm:
         u, v, w = (f.reshape(self.rank, -1) for f in self.factors)
         return _count(u, share), _count(v, share), _count(w.T, share)
 
-    def counts(self, levels: int, leaf: int = 1) -> tuple[int, int]:
-        """Multiplications and additions of L levels of recursion down to leaf × leaf blocks.
+    def counts(self, levels: int) -> tuple[int, int]:
+        """Multiplications and additions of L levels of recursion, down to numbers.
 
-        A leaf takes ``leaf³`` multiplications and ``leaf³ − leaf²`` additions; a level takes R
-        products, and its :meth:`additions` are of blocks.
-
-        Raises ValueError for ``levels`` that are no integer from 0 to 1000, and a ``leaf`` that is
-        no positive one.
+        A level takes R products, and its :meth:`additions` are of blocks. Raises ValueError for
+        ``levels`` that are no integer from 0 to 1000.
         """
         levels = _checks.integer("levels", levels, 0, DEEPEST)
-        leaf = _checks.integer("leaf", leaf)
-        (m, k, n), own = self.shape, self.additions()
-        multiplications, additions = leaf**3, leaf**3 - leaf**2
+        (m, k, n), own, additions = self.shape, self.additions(), 0
         for level in range(levels):
-            blocks = [leaf**2 * area**level for area in (m * k, k * n, m * n)]
+            blocks = [area**level for area in (m * k, k * n, m * n)]
             additions = self.rank * additions + sum(map(operator.mul, own, blocks))
-            multiplications *= self.rank
-        return multiplications, additions
+        return self.rank**levels, additions
 
 
 def compose(outer: BilinearAlgorithm, inner: BilinearAlgorithm) -> BilinearAlgorithm:

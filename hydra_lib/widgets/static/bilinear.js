@@ -88,13 +88,12 @@ export function writtenAdditions({ U, V, W }) {
   return [terms[0] - U.length, terms[1] - V.length, terms[2] - W[0].flat().length];
 }
 
-/** Multiplications and additions of L levels of recursion down to leaf × leaf blocks. */
-export function operationCounts({ U, V, additions }, levels, leaf = 1) {
+/** Multiplications and additions of L levels of recursion, down to numbers. */
+export function operationCounts({ U, V, additions }, levels) {
   const [m, k, n] = [U[0].length, V[0].length, V[0][0].length];
-  let counts = [leaf ** 3, leaf ** 3 - leaf ** 2];
+  let counts = [1, 0];
   for (let level = 0; level < levels; level += 1) {
-    const own = [m * k, k * n, m * n].reduce((sum, area, side) =>
-      sum + additions[side] * leaf ** 2 * area ** level, 0);
+    const own = [m * k, k * n, m * n].reduce((sum, area, side) => sum + additions[side] * area ** level, 0);
     counts = [U.length * counts[0], U.length * counts[1] + own];
   }
   return counts;
