@@ -88,7 +88,7 @@ def test_keys_are_counted_while_they_run(ranks):
         output = attention_over_ranks(q, k, v, mesh)
     assert output.shape == (B, 4, T, 3)
     assert output.sum() != 0
-    predicted = keys_over_ranks(config, T, 11 * ranks, ranks, B)
+    predicted = keys_over_ranks(config, B * T, 11 * ranks, ranks)
     assert flops.total == predicted.flops
     assert of_ring(seen.calls, ranks) == pytest.approx(predicted.bytes)
     assert predicted.messages == 4 * (ranks - 1)

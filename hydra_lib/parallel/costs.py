@@ -67,24 +67,21 @@ def heads_over_ranks(
     return Cost(passes * flops / ranks, reduced * sent, reduced * messages)
 
 
-def keys_over_ranks(
-    config: HeadConfig, queries: int, keys: int, ranks: int, batch: int = 1
-) -> Cost:
+def keys_over_ranks(config: HeadConfig, queries: int, keys: int, ranks: int) -> Cost:
     """Attention alone, with its keys over P ranks, as
     :func:`hydra_lib.parallel.sequence.attention_over_ranks` computes it.
 
-    FLOPs of a rank: ``4 B Tq Tk d_model / P``. Two all-reduces, of m and of (l, o): together
-    ``4 B h Tq (d_v + 2)`` bytes, since partial softmaxes are float32, whatever the number of keys.
+    FLOPs of a rank: ``4 Tq Tk d_model / P``. Two all-reduces, of m and of (l, o): together
+    ``4 h Tq (d_v + 2)`` bytes, since partial softmaxes are float32, whatever the number of keys.
     Projections are left out. Raises ValueError for sizes that are no positive integers.
 
     >>> keys_over_ranks(HeadConfig(8, 4), queries=1, keys=6, ranks=2)
     Cost(flops=96.0, bytes=64.0, messages=4)
     """
     _checks.instance("config", config, HeadConfig)
-    ranks, queries = _checks.integer("ranks", ranks), _checks.integer("queries", queries)
-    keys, batch = _checks.integer("keys", keys), _checks.integer("batch", batch)
-    counted = config.flops(queries, keys, batch)
-    size = 4 * batch * config.n_heads * queries * (config.head_dim + 2)
+    ranks = _checks.integer("ranks", ranks)
+    counted = config.flops(queries, keys)
+    size = 4 * config.n_heads * queries * (config.head_dim + 2)
     sent, messages = _ring(size, ranks)
     return Cost((counted["scores"] + counted["mix"]) / ranks, sent, 2 * messages)
 
