@@ -11,13 +11,12 @@ def graph(
     arrows: list[tuple[str, ...]],
     alt: str,
     *,
-    width: float | int = 5.5,
     height: float | int = 2.7,
 ) -> Picture:
     """What is made of what: names at (x, y), and arrows with a text along each.
 
     An arrow is (start, end, text), in the colour of ink; a fourth text draws a second, orange one
-    that comes back beside it. (width, height) are in inches.
+    that comes back beside it. ``height`` is in inches.
 
     Raises TypeError for other places and arrows; ValueError for no place at all, and for an arrow
     that does not join two of them; and as :func:`hydra_lib.figures.ink.figure` and
@@ -52,7 +51,7 @@ def graph(
                 raise ValueError(f"arrows must join {', '.join(places)}, got {name!r}")
         if places[arrow[0]] == places[arrow[1]]:
             raise ValueError(f"arrows must join two places, got {arrow[0]!r} and {arrow[1]!r}")
-    fig, ax = figure(width=width, height=height)
+    fig, ax = figure(width=5.5, height=height)
     for start, end, *texts in arrows:
         a, b = (np.array(places[name], dtype=float) for name in (start, end))
         along = (b - a) / np.hypot(*(b - a))
