@@ -9,7 +9,7 @@ import triton.language as tl
 from hydra_lib.kernels._launch import tuned
 from hydra_lib.kernels.tiles import LN2, dot, length_of, load_tile, of_head, store_tile
 
-__all__ = ["keys_shared", "tuned_keys"]
+__all__ = ["tuned_keys"]
 
 
 @no_type_check
@@ -100,7 +100,7 @@ def _keys_backward(
     store_tile(sum_v, dv, dv_strides, first_key, Tk, D, BLOCK_N, WIDTH, UNIT)
 
 
-def keys_shared(BLOCK_M, BLOCK_N, WIDTH, num_warps, num_stages, q, **_) -> int:
+def _shared(BLOCK_M, BLOCK_N, WIDTH, num_warps, num_stages, q, **_) -> int:
     """Bytes of shared memory, at most: a tile of k and v, of q and dO one for each stage.
 
     Without end where the two sums alone would take more than 128 of a thread's 255 registers.
@@ -127,5 +127,5 @@ tuned_keys = tuned(
     plain={"BLOCK_M": 16, "BLOCK_N": 8, "num_warps": 4, "num_stages": 1},
     small={"BLOCK_M": 16, "BLOCK_N": 16},
     key=["size", "D", "CAUSAL", "PRECISION"],
-    shared=keys_shared,
+    shared=_shared,
 )

@@ -8,7 +8,7 @@ import triton.language as tl
 from hydra_lib.kernels._launch import tuned
 from hydra_lib.kernels.tiles import LN2, dot, length_of, load_tile, of_head, store_tile
 
-__all__ = ["queries_shared", "tuned_queries"]
+__all__ = ["tuned_queries"]
 
 
 @no_type_check
@@ -82,7 +82,7 @@ def _queries_backward(
     store_tile(total, dq, dq_strides, first_row, Tq, D, BLOCK_M, WIDTH, UNIT)
 
 
-def queries_shared(BLOCK_M, BLOCK_N, WIDTH, num_stages, q, **_) -> int:
+def _shared(BLOCK_M, BLOCK_N, WIDTH, num_stages, q, **_) -> int:
     """Bytes of shared memory, at most: a tile of q and dO, of k and v one for each stage."""
     return q.element_size() * WIDTH * (2 * BLOCK_M + 2 * BLOCK_N * num_stages)
 
@@ -101,5 +101,5 @@ tuned_queries = tuned(
     plain={"BLOCK_M": 8, "BLOCK_N": 16, "num_warps": 4, "num_stages": 1},
     small={"BLOCK_M": 16, "BLOCK_N": 16},
     key=["size", "D", "CAUSAL", "PRECISION"],
-    shared=queries_shared,
+    shared=_shared,
 )

@@ -18,7 +18,7 @@ from hydra_lib.kernels.tiles import (
     units,
 )
 
-__all__ = ["forward_shared", "launch_forward", "programs", "tuned_forward"]
+__all__ = ["launch_forward", "programs", "tuned_forward"]
 
 
 @no_type_check
@@ -131,7 +131,7 @@ def _forward(
             )  # fmt: skip
 
 
-def forward_shared(BLOCK_M, BLOCK_N, WIDTH, num_stages, q, **_) -> int:
+def _shared(BLOCK_M, BLOCK_N, WIDTH, num_stages, q, **_) -> int:
     """Bytes of shared memory, at most: a tile of q, and of k and v one for each stage."""
     return q.element_size() * WIDTH * (BLOCK_M + 2 * BLOCK_N * num_stages)
 
@@ -149,7 +149,7 @@ tuned_forward = tuned(
     plain={"BLOCK_M": 16, "BLOCK_N": 16, "num_warps": 4, "num_stages": 1},
     small={"BLOCK_M": 16, "BLOCK_N": 16},
     key=["size", "D", "CAUSAL", "SPLIT", "PRECISION"],
-    shared=forward_shared,
+    shared=_shared,
 )
 
 
