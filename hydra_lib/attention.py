@@ -155,11 +155,7 @@ def trace(
     output   (2, 7)
     """
     tau = check_inputs(q, k, v, mask, causal, temperature)
-    if torch.tensor(tau, dtype=_checks.wide(q.dtype)) == 0:
-        raise ValueError(
-            f"temperature must not round to 0 in {_checks.wide(q.dtype)}, since the trace divides "
-            f"by it, got {tau}"
-        )
+    check_divisor(tau, q.dtype, "the trace divides by it")
     dtype, (q, k, v) = q.dtype, widened(q, k, v)
     scores = _finite(scores_of(q, k), dtype)
     scaled = _finite(scores / tau, dtype, "q @ kᵀ / temperature")
@@ -192,6 +188,12 @@ def check_inputs(q, k, v, mask, causal, temperature, values=True) -> float:
     if values:
         _checks.has_values("q", q)
     return temperature
+
+
+def check_divisor(tau: float, dtype: torch.dtype, why: str) -> None:
+    wide = _checks.wide(dtype)
+    if torch.tensor(tau, dtype=wide) == 0:
+        raise ValueError(f"temperature must not round to 0 in {wide}, since {why}, got {tau}")
 
 
 def check_causal(causal: object, queries: int, keys: int) -> None:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 
 from hydra_lib import _checks
 from hydra_lib._steps import html_table, shape_table
-from hydra_lib.attention import check_inputs, trace, widened
+from hydra_lib.attention import check_divisor, check_inputs, trace, widened
 from hydra_lib.heads import merge_heads, split_heads
 from hydra_lib.multihead import MultiHeadAttention, check_plain
 
@@ -215,11 +215,7 @@ def backward_flops(
 def check_backward(q, k, v, mask, causal, temperature, grad_output) -> float | int:
     """Refuse bad input, return the temperature."""
     tau = check_inputs(q, k, v, mask, causal, temperature)
-    if torch.tensor(tau, dtype=_checks.wide(q.dtype)) == 0:
-        raise ValueError(
-            f"temperature must not round to 0 in {_checks.wide(q.dtype)}, since attention jumps at "
-            f"0, got {tau}"
-        )
+    check_divisor(tau, q.dtype, "attention jumps at 0")
     batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
     shape = (*batch, q.shape[-2], v.shape[-1])
     _checks.like("grad_output", grad_output, "the inputs", q, shape)
