@@ -11,7 +11,6 @@ training of the first of ``seeds``, and ``scales`` and ``circuits`` hold two suc
 """
 
 import copy
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -455,7 +454,7 @@ def main(names: list[str]) -> None:
         if any(old["environment"][k] != found["environment"][k] for k in ("device", "versions")):
             raise SystemExit("the record is of another machine or other versions: run all groups")
         found["rows"] = old["rows"]
-    with ProcessPoolExecutor(int(os.environ.get("WORKERS", "2"))) as pool:
+    with ProcessPoolExecutor(2) as pool:
         for name in names or GROUPS:
             runs = GROUPS[name][1]
             found["rows"] = [row for row in found["rows"] if row["group"] != name]
