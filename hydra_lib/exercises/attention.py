@@ -10,10 +10,10 @@ from hydra_lib.exercises.compare import HALVED, function, value
 __all__ = ["attend", "by_hand", "crossing", "hard_lookup", "next_meeting", "progress", "shuffled"]
 
 
-def _qkv(seed: int, T: int = 5, d_k: int = 7, d_v: int = 3) -> tuple[torch.Tensor, ...]:
+def _qkv(seed: int) -> tuple[torch.Tensor, ...]:
+    """Five tokens, d_k = 7, d_v = 3."""
     generator = torch.Generator().manual_seed(seed)
-    sizes = (d_k, d_k, d_v)
-    return tuple(torch.randn(T, d, generator=generator, dtype=torch.float64) for d in sizes)
+    return tuple(torch.randn(5, d, generator=generator, dtype=torch.float64) for d in (7, 7, 3))
 
 
 def _softmax(scores, dim: int = -1):
