@@ -108,8 +108,6 @@ _ROOMS = (
 _HOME = {
     "bench": "timing",
     "compare": "timing",
-    "record": "records",
-    "source": "notebook",
     "strassen": "matmul",
     "strassen_fast": "matmul",
 }

@@ -438,8 +438,8 @@ def test_what_the_core_exports_stands_at_the_front_door():
 
 
 def test_what_people_reach_for_is_at_the_front_door():
-    from hydra_lib import bench, compare, record, source, strassen, strassen_fast
+    from hydra_lib import bench, compare, strassen, strassen_fast
 
-    rooms = hydra_lib.timing, hydra_lib.records, hydra_lib.notebook, hydra_lib.matmul
-    for function in (bench, compare, record, source, strassen, strassen_fast):
+    rooms = hydra_lib.timing, hydra_lib.matmul
+    for function in (bench, compare, strassen, strassen_fast):
         assert any(getattr(room, function.__name__, None) is function for room in rooms)
