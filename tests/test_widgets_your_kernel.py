@@ -97,7 +97,7 @@ def test_a_barrier_in_a_comment_is_none():
 
 
 def test_every_known_mistake_is_told_from_the_others():
-    names = json.loads(in_javascript("your_kernel.js", "m.MISTAKEN_NAMES", [0]))[0]
+    names = json.loads(in_javascript("your_kernel.js", "Object.keys(m.MISTAKEN)", [0]))[0]
     verdicts = json.loads(in_javascript("your_kernel.js", "m.judged(m.mistaken(c))", [*names, ""]))
     assert verdicts.pop()["right"]
     words = [verdict["words"] for verdict in verdicts]

@@ -168,9 +168,9 @@ export function exactProduct({ a, b }, { n }, i) {
 }
 
 /** Which of `count` rows to compute again: all, where that is quickly done; otherwise the first,
- * the last, and at random so many that it is about `work` operations. */
-export function rowsToCheck(count, each, work = 2e8) {
-  const some = Math.max(16, Math.floor(work / each));
+ * the last, and at random so many that it is about 2 · 10⁸ operations, `each` of them a row's. */
+export function rowsToCheck(count, each) {
+  const some = Math.max(16, Math.floor(2e8 / each));
   if (some >= count) return Array.from({ length: count }, (_, i) => i);
   const uniform = uniforms(count);
   const found = new Set([0, count - 1]);

@@ -25,9 +25,9 @@ export function quantiles(values) {
 }
 
 /** The step of a clock: the least that it was seen to move by. Browsers make it coarse. */
-export function clockStep(now, looks = 20) {
+export function clockStep(now) {
   let least = Infinity;
-  for (let i = 0; i < looks; i++) {
+  for (let i = 0; i < 20; i++) {
     const start = now();
     let then = start;
     while (then === start) then = now();

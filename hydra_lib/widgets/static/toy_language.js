@@ -115,7 +115,7 @@ export function opening(text) {
 }
 
 /** A random document of the language, the same one for a seed. */
-export function randomDocument(seed, length = LONGEST) {
+export function randomDocument(seed, length) {
   const uniform = uniforms(seed);
   const reader = new Reader();
   reader.read("^");

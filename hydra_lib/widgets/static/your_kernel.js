@@ -99,9 +99,10 @@ export function missingBarriers(text) {
 
 const LOWEST = -1e30;
 
-/** Attention of one head by tiles of 16 × 16, with one thing done wrong: what the usual mistakes
+/** The trial's attention by tiles of 16 × 16, with one thing done wrong: what the usual mistakes
  * give. Arithmetic in float64. */
-function walked({ q, k, v }, { T, D }, wrong) {
+export function mistaken(wrong) {
+  const [{ q, k, v }, { T, D }] = [trialInputs(), TRIAL];
   const out = new Float64Array(T * D);
   const scale = (wrong === "scale" ? 1 : 1 / Math.sqrt(D)) * Math.LOG2E;
   const power = wrong === "exp" ? Math.exp : (x) => 2 ** x;
@@ -138,7 +139,7 @@ function walked({ q, k, v }, { T, D }, wrong) {
   return out;
 }
 
-const MISTAKEN = {
+export const MISTAKEN = {
   fade: "No rescaling: when a larger score turns up, total and acc must fade by 2^(old maximum − new one).",
   "fade acc": "acc is not rescaled, only total is: both were measured from the old maximum.",
   "fade total": "total is not rescaled, only acc is: both were measured from the old maximum.",
@@ -164,13 +165,14 @@ export function trialInputs() {
 const rows = (values) => Array.from({ length: TRIAL.T }, (_, i) => Array.from(values.subarray(i * TRIAL.D, (i + 1) * TRIAL.D)));
 
 /** What the output of the trial says of the kernel: {right, error} or {right, words}. */
-export function judged(output, inputs = trialInputs()) {
+export function judged(output) {
+  const inputs = trialInputs();
   const exact = rows(Float64Array.from(Array.from({ length: TRIAL.T }, (_, i) => [...exactAttention(inputs, TRIAL, i)]).flat()));
   const found = rows(output);
   const error = rowError(found, exact);
   if (error <= tolerance("float32")) return { right: true, error };
   if (output.every((x) => x === 0)) return { right: false, words: "All zeros: nothing has been added to acc yet." };
-  const near = Object.keys(MISTAKEN).find((wrong) => rowError(found, rows(walked(inputs, TRIAL, wrong))) < 1e-3);
+  const near = Object.keys(MISTAKEN).find((wrong) => rowError(found, rows(mistaken(wrong))) < 1e-3);
   if (near) return { right: false, words: MISTAKEN[near] };
   if (Number.isNaN(error)) return { right: false, words: "The output holds NaN: a weight may be 2^x with x far above 0." };
   const first = found.findIndex((row, i) => !(rowError([row], [exact[i]]) <= tolerance("float32")));
@@ -178,7 +180,3 @@ export function judged(output, inputs = trialInputs()) {
   const where = tiles === 1 ? "it needs only the first tile of keys" : `rows that need fewer than ${tiles} tiles of keys are right`;
   return { right: false, words: `Row ${first} is the first wrong one, off by ${error.toPrecision(2)}: ${where}.` };
 }
-
-/** For tests: the output with one of the known mistakes. */
-export const mistaken = (wrong) => walked(trialInputs(), TRIAL, wrong);
-export const MISTAKEN_NAMES = Object.keys(MISTAKEN);
