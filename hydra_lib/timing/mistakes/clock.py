@@ -81,7 +81,7 @@ def cold_start(device: str = "cpu", n: int | None = None) -> Mistake:
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     first, *rest = json.loads(done.stdout.splitlines()[-1])
     ways = "the first call of a process", "the median of the next 20"
-    return Mistake("cold start", *ways, first, float(np.median(rest)), more={"second": rest[0]})
+    return Mistake("cold start", *ways, first, float(np.median(rest)))
 
 
 def one_sample(device: str = "cpu", n: int | None = None, blocks: int = 20) -> Mistake:

@@ -100,7 +100,7 @@ def cached_inputs(
         for b in (touch, lambda: scrap.add_(1))
     )
     ways = "input in the cache from the last call", "caches swept before each call"
-    return Mistake("cached inputs", *ways, wrong, right, more={"bytes": size})
+    return Mistake("cached inputs", *ways, wrong, right)
 
 
 def threads(device: str = "cpu", n: int = 1024, budget: int | float = 0.5) -> Mistake:
@@ -121,11 +121,4 @@ def threads(device: str = "cpu", n: int = 1024, budget: int | float = 0.5) -> Mi
             found.append(bench(torch.mm, a, a, budget=budget).p50)
     finally:
         torch.set_num_threads(before)
-    return Mistake(
-        "threads",
-        f"all threads ({everyone})",
-        "one thread",
-        found[0],
-        found[1],
-        more={"threads": everyone},
-    )
+    return Mistake("threads", f"all threads ({everyone})", "one thread", found[0], found[1])
