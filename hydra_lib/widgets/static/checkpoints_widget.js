@@ -5,7 +5,7 @@ import { pointing, symbolStrip } from "./head_viewer_strip.js";
 import { called, looks, priorLooks, toldPrior, wanted } from "./head_viewer_told.js";
 import { withinLimits } from "./limits.js";
 import { annotate } from "./toy_language.js";
-import { el, follow, grab, line, put, say, slider, svg, swatch, text, update } from "./ui.js";
+import { el, follow, grab, grouped, line, put, say, slider, svg, swatch, text, update } from "./ui.js";
 import { walker } from "./walk.js";
 
 const PAUSE = 200; // milliseconds between two checkpoints
@@ -72,7 +72,7 @@ function chart(all, every, onStep) {
   const dots = jobs.map((job) => svg("circle", { r: 4, class: "hydra-spot", style: `--paint:${PAINT[job]}` }));
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     ...[0, 0.5, 1].flatMap((share) => [line(LEFT, y(share), RIGHT, y(share), "hydra-grid"), text(LEFT - 6, y(share) + 4, percent(share), "end")]),
-    ...[0, last / 2, last].map((step) => text(x(step), HEIGHT - 4, step.toLocaleString("en"), "middle")),
+    ...[0, last / 2, last].map((step) => text(x(step), HEIGHT - 4, grouped(step), "middle")),
     line(LEFT, BOTTOM, RIGHT, BOTTOM, "hydra-base"),
     ...jobs.map((job) => svg("polyline", {
       class: "hydra-line", style: `stroke:${PAINT[job]}`,

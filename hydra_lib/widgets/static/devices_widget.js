@@ -3,7 +3,7 @@ import { divisors, headsOverRanks, prefixed, refused, seconds, speedups } from "
 import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
 import {
-  brief, el, field, follow, grab, hue, line, number, put, say, slider, svg, swatch, table, text, ungrouped, update,
+  brief, el, field, follow, grab, grouped, hue, line, number, put, say, slider, svg, swatch, table, text, ungrouped, update,
 } from "./ui.js";
 
 const MACHINES = 4; // drawn in one row; of more, the last says how many
@@ -14,7 +14,6 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [46, WIDTH - 12, 8, HEIGHT - 22];
 const TOKENS = Array.from({ length: 20 }, (_, i) => 2 ** i);
 const SPEEDS = [-3, -2, -1, 0, 1, 2, 3].flatMap((p) =>
   [1, 1.5, 2, 3, 5, 7].map((x) => Number(`${x}e${p}`))).concat(10000);
-const grouped = (integer) => integer.toLocaleString("en");
 const legible = (x) => (x < 1000 ? number(x) : grouped(x));
 
 function render({ model, el: root }) {

@@ -1,11 +1,11 @@
 import { withinLimits } from "./limits.js";
 import { three } from "./records.js";
-import { el, follow, pills, say, update } from "./ui.js";
+import { el, follow, grouped, pills, say, update } from "./ui.js";
 
 const THUMB = 20; // pixels, 1.25rem in ui.css
 const lengthsOf = (factors) => [...new Set(factors.flatMap(({ times }) => Object.keys(times)))]
   .map(Number).sort((a, b) => a - b);
-const short = (factor) => `${(factor >= 10 ? Math.round(factor) : Number(factor.toPrecision(2))).toLocaleString("en")} ×`;
+const short = (factor) => `${grouped(factor >= 10 ? Math.round(factor) : Number(factor.toPrecision(2)))} ×`;
 
 function render({ model, el: root }) {
   const factors = model.get("factors");
@@ -16,7 +16,7 @@ function render({ model, el: root }) {
   const [low, high] = [min, max].map(Math.log10);
   /** Where a factor stands on the axis, in percent. */
   const at = (factor) => (100 * (Math.log10(factor) - low)) / (high - low);
-  const lengths = pills("Tokens T", measured.map((T) => [String(T), T.toLocaleString("en")]),
+  const lengths = pills("Tokens T", measured.map((T) => [String(T), grouped(T)]),
     (T) => update(model, { T: Number(T) }));
   /** The place of the length that is shown, among all. */
   const place = () => measured.indexOf(model.get("T"));
@@ -119,7 +119,7 @@ function told(kernels, known, guesses, reference, T) {
     shown.reduce((best, one) => (way * one.factor < way * best.factor ? one : best)));
   const off = ({ factor, guess }) => (guess === null ? 0 : Math.max(factor / guess, guess / factor));
   const worst = shown.reduce((best, one) => (off(one) > off(best) ? one : best));
-  return `At T = ${T.toLocaleString("en")}, ${slowest.kernel}: ${three(slowest.factor)} times as long as `
+  return `At T = ${grouped(T)}, ${slowest.kernel}: ${three(slowest.factor)} times as long as `
     + reference + (fastest === slowest ? ". " : `; ${fastest.kernel}: ${three(fastest.factor)} times. `)
     + (worst.guess === null ? "You made no guess for this length."
       : `Farthest off is the guess for ${worst.kernel}, by a factor of ${three(off(worst))}.`);

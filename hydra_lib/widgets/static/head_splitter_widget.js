@@ -1,6 +1,6 @@
 import { parameters, refusal, shapes } from "./heads.js";
 import { withinLimits } from "./limits.js";
-import { choice, columnHeads, el, field, follow, say, slider, table, ungrouped, update } from "./ui.js";
+import { choice, columnHeads, el, field, follow, grouped, say, slider, table, ungrouped, update } from "./ui.js";
 
 const PRESETS = {
   "base Transformer": [512, 8],
@@ -9,7 +9,6 @@ const PRESETS = {
 };
 const FINEST = 128; // more cuts than this cannot be told apart
 const [B, T] = [2, 5];
-const grouped = (integer) => integer.toLocaleString("en");
 
 function render({ model, el: root }) {
   const limits = model.get("limits");

@@ -1,7 +1,7 @@
 import { leisurely } from "./leisurely.js";
 import { withinLimits } from "./limits.js";
 import { histogram, measure, moments, normalDensity, sampler, saturation } from "./scaling.js";
-import { brief, columnHeads, el, follow, heat, say, slider, svg, table, update, weight } from "./ui.js";
+import { brief, columnHeads, el, follow, grouped, heat, say, slider, svg, table, update, weight } from "./ui.js";
 
 const SAMPLES = 2000;
 const KEYS = 8;
@@ -112,8 +112,8 @@ function lane(name) {
     });
     curve.setAttribute("points", points.join(" "));
     const outside = scores.length - counts.reduce((a, b) => a + b, 0);
-    say(caption, `${name}: ${scores.length.toLocaleString("en")} scores`
-      + (outside ? `, ${outside.toLocaleString("en")} outside` : ""));
+    say(caption, `${name}: ${grouped(scores.length)} scores`
+      + (outside ? `, ${grouped(outside)} outside` : ""));
   };
   return { root, draw };
 }

@@ -1,7 +1,7 @@
 import { boltzmann, meltingPoints, positionOf, STEPS, temperatureAt } from "./boltzmann.js";
 import { levels } from "./levels.js";
 import { decode, encode, withinLimits } from "./limits.js";
-import { brief, el, field, follow, grab, line, listed, number, put, say, setChoice, slider, svg, ungrouped, update } from "./ui.js";
+import { brief, el, field, follow, grab, grouped, line, listed, number, put, say, setChoice, slider, svg, ungrouped, update } from "./ui.js";
 
 const EXAMPLES = {
   "A tie of two": [2, 2, 0, -1, -2],
@@ -21,7 +21,7 @@ function parse(text, most) {
   if (["∞", "inf", "infinity"].includes(trimmed)) return Infinity;
   const value = trimmed === "" ? NaN : Number(ungrouped(trimmed).replace(",", ".").replace("−", "-"));
   if (!(value >= 0 && value <= most)) {
-    throw new Error(`τ must be a number from 0 to ${most.toLocaleString("en")}, or ∞, got “${text}”`);
+    throw new Error(`τ must be a number from 0 to ${grouped(most)}, or ∞, got “${text}”`);
   }
   return value;
 }

@@ -36,7 +36,8 @@ export const brief = (x) => number(Number(x.toPrecision(3)));
 /** A weight to the thousandth; one that is none of them, and not nothing, says so. */
 export const weight = (p) => (p > 0 && p < 5e-4 ? "<.001" : p.toFixed(3));
 
-/** What is typed as large numbers are shown, with a comma for each thousand, without them. */
+/** Large numbers have a comma for each thousand, and may be typed so. */
+export const grouped = (x) => x.toLocaleString("en");
 export const ungrouped = (text) => (/^[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(text.trim()) ? text.replaceAll(",", "") : text);
 
 /** One decimal; what rounds to nothing has no sign. */
