@@ -6,6 +6,7 @@ that it reaches (:mod:`reach`) changed. Whatever is then not in the cache is exe
 begins to read, several chapters at a time, those that take times after all others and alone.
 """
 
+import gc
 import hashlib
 import json
 import os
@@ -125,6 +126,9 @@ def refuse_tracebacks(app, doctree):
 
 
 def setup(app):
+    # Pages are many small objects, read again and again: to look through them all so often for what
+    # could be thrown away took a third of a build's time.
+    gc.set_threshold(1_000_000)
     app.connect("config-inited", place_cache, priority=1)
     app.connect("builder-inited", execute, priority=900)  # MyST-NB reads its settings before
     app.connect("env-get-outdated", read_again)
