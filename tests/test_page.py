@@ -12,6 +12,7 @@ import matplotlib.image
 import pages
 import pydata_sphinx_theme
 import pytest
+import snapshots
 import styles
 from playwright.sync_api import expect
 
@@ -443,6 +444,17 @@ def test_a_formula_is_drawn_read_and_copied():
 def test_what_cannot_be_typeset_says_why(tex, error):
     assert formulas.typeset(tex, False) == (tex, error)
     formulas.typeset.close()
+
+
+def test_a_page_is_drawn_again_when_it_changed_or_another_browser_draws(tmp_path, monkeypatch):
+    page, same, other = (tmp_path / name for name in ("page.html", "same.html", "other.html"))
+    for path, text in ((page, "<p>a"), (same, "<p>a"), (other, "<p>b")):
+        path.write_text(text, "utf-8")
+    monkeypatch.setattr(snapshots.chromium, "find", lambda: "one")
+    before = snapshots.digest(page)
+    assert before == snapshots.digest(same) != snapshots.digest(other)
+    monkeypatch.setattr(snapshots.chromium, "find", lambda: "two")
+    assert snapshots.digest(page) != before
 
 
 def test_only_rules_that_a_page_uses_are_kept():

@@ -53,7 +53,7 @@ def add_stills(pages: list[Path], out: Path, base: str) -> None:
     new = [page for page in live if not (kept[page] / "elements.json").exists()]
     # Two at a time: each is a browser of its own.
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda some: draw(some, kept), (new[::2], new[1::2])))
+        list(pool.map(lambda some: draw(some, kept), filter(None, (new[::2], new[1::2]))))
     for folder in set((out.parent / ".stills").iterdir()) - set(kept.values()):
         shutil.rmtree(folder)
     (out / "_images").mkdir(exist_ok=True)
