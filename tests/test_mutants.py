@@ -103,7 +103,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones(tool, known, monkeypatc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tool", [("mutants.py", "masking"), ("mutants_js.py", "tiles.js")])
+@pytest.mark.parametrize("tool", [("mutants.py", "masking"), ("mutants_js.py", "limits.js")])
 def test_the_copy_holds_all_that_its_tests_need(tool):
     run = [sys.executable, ROOT / "tools" / tool[0], tool[1], "--sample", "1"]
     ended = subprocess.run(run, capture_output=True, encoding="utf-8", timeout=600)

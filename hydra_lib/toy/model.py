@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import nn
 
 from hydra_lib import _checks
+from hydra_lib.attention import fused_attention
 from hydra_lib.heads import HeadConfig
 from hydra_lib.multihead import MultiHeadTrace
 from hydra_lib.records import FOLDER
@@ -85,7 +86,8 @@ class ToyModel(nn.Module):
             if edit is None:
                 x = x + layer(y, y, y, causal=True)
             else:
-                heads = layer.trace(y, y, y, causal=True).heads
+                q, k, v = layer.split(*layer.project(y, y, y))
+                heads = fused_attention(q, k, v, causal=True)
                 edited = edit(index, heads)
                 _checks.like("edit's result", edited, "the heads", heads, heads.shape)
                 x = x + layer.combine(edited)
