@@ -102,10 +102,12 @@ class MultiHeadAttention(nn.Module):
         d, device = config.d_model, (generator or torch.empty(0)).device
         _checks.fits("config", d, d)
         for name in ("W_q", "W_k", "W_v", "W_o"):
-            projection = nn.utils.skip_init(nn.Linear, d, d, bool(bias), device=device)
+            # On a meta device it draws nothing. skip_init would import a compiler: half a second.
+            projection = nn.Linear(d, d, bool(bias), device="meta")
+            projection.weight = nn.Parameter(torch.empty(d, d, device=device))
             nn.init.xavier_uniform_(projection.weight, generator=generator)
             if bias:
-                nn.init.zeros_(projection.bias)
+                projection.bias = nn.Parameter(torch.zeros(d, device=device))
             self.add_module(name, projection)
 
     @classmethod

@@ -61,8 +61,8 @@ class ToyModel(nn.Module):
         d, device = config.d_model, generator.device
         _checks.fits("symbols and d_model", symbols, d)
         _checks.fits("layers and d_model", layers, 4 * d * d)
+        # On a meta device nn.Embedding imports a compiler to draw its normal numbers: a second.
         unset = torch.empty(symbols, d, device=device)
-        # skip_init draws on a meta device, which for normal numbers imports a compiler: a second.
         self.embed = nn.Embedding.from_pretrained(unset, freeze=False)
         nn.init.normal_(self.embed.weight, std=0.5, generator=generator)
         self.layers: Any = nn.ModuleList(  # which does not say of what
@@ -73,7 +73,8 @@ class ToyModel(nn.Module):
         for weight in self.layers.parameters():
             nn.init.uniform_(weight, -(d**-0.5), d**-0.5, generator=generator)
         self.norms = nn.ModuleList(nn.LayerNorm(d, device=device) for _ in range(layers + 1))
-        self.unembed = nn.utils.skip_init(nn.Linear, d, symbols, bias=False, device=device)
+        self.unembed = nn.Linear(d, symbols, bias=False, device="meta")
+        self.unembed.weight = nn.Parameter(torch.empty(symbols, d, device=device))
         nn.init.uniform_(self.unembed.weight, -(d**-0.5), d**-0.5, generator=generator)
 
     def forward(
