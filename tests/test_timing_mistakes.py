@@ -51,6 +51,14 @@ def test_tf32_is_of_cuda_only():
         MISTAKES["TF32"]("cpu")
 
 
+def test_tf32_is_of_no_old_gpu(monkeypatch):
+    monkeypatch.setattr(work, "chosen", lambda device, name, n: (torch.device("cuda"), n))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    text = "device must have TF32, compute capability 8.0 or later, got 7.5"
+    with pytest.raises(ValueError, match=f"^{text}$"):
+        MISTAKES["TF32"]("cuda")
+
+
 def test_threads_are_of_the_cpu_only():
     with pytest.raises(ValueError, match=r"^device must be .* got cuda$"):
         MISTAKES["threads"]("cuda")

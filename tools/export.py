@@ -38,7 +38,7 @@ FOLD = "<details>\n<summary><b>{}</b></summary>"
 SOLUTION = FOLD.format("Solution")
 # What a folded cell shows, when the chapter gives it no title: a form without one is a blank line.
 SHOWN = (("Widget(", "the widget"), ("themed(", "the figure"), ("source(", "the code"))
-SHOWN = (*SHOWN, ("shader(", "the code"), ("", "the numbers"))
+SHOWN = (*SHOWN, ("shader(", "the code"), ("graph(", "the picture"), ("", "the numbers"))
 # What a page says of its exercises, and what a notebook does.
 TASKS = re.compile(
     r"On the published page an exercise with a field .*?"

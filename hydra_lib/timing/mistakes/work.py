@@ -19,12 +19,16 @@ __all__ = ["allocation", "cached_inputs", "tf32", "threads"]
 def tf32(device: str = "cuda", n: int = 4096, budget: int | float = 0.5) -> Mistake:
     """A float32 product whose inputs CUDA was allowed to round to 10 bits of mantissa.
 
-    Raises :class:`NoCudaError` for the CPU, which has no TF32.
+    Raises :class:`NoCudaError` for the CPU and ValueError for a GPU older than Ampere: they have no
+    TF32.
     """
     _checks.finite("budget", budget, least=0)
     where, n = chosen(device, "n", n)
     if where.type != "cuda":
         raise NoCudaError(f"device must be CUDA, where this mistake is made, got {where}")
+    if (capability := torch.cuda.get_device_capability(where)) < (8, 0):
+        has = ".".join(map(str, capability))
+        raise ValueError(f"device must have TF32, compute capability 8.0 or later, got {has}")
     a = matrix(where, n)
     exact, before = a.double() @ a.double(), torch.get_float32_matmul_precision()
     found = {}
